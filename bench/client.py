@@ -20,7 +20,7 @@ Manifest = dict[str, Any]
 
 
 class Bare:
-    """Plain requests; anything but a success is an exception."""
+    """A client of plain requests; anything but a success is an exception."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ Names = Sequence[str]
 
 @dataclass(frozen=True)
 class Convergence:
-    """Seconds until all were Ready, the requests that it took, and the writer's CPU seconds."""
+    """The seconds until all were Ready, the number of requests, and the writer's CPU seconds."""
 
     seconds: float
     writes: Writes

@@ -57,7 +57,7 @@ _event = msgspec.json.Decoder(_Event)
 
 @dataclass(frozen=True)
 class FanOut:
-    """How long events took to a client, in milliseconds, and what each delivery cost."""
+    """The times until events were delivered, in milliseconds, and the cost of each delivery."""
 
     latency: float
     cpu: float

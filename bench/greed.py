@@ -23,7 +23,7 @@ _READ = 1 << 20
 
 @dataclass(frozen=True)
 class Greed:
-    """Who attacks, and where.
+    """The attacker, and the cluster that is attacked.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ _JSON = {"Content-Type": "application/json"}
 
 @dataclass
 class Seen:
-    """What was measured: seconds, MiB, and how the hostile requests were answered."""
+    """The measurements: seconds, MiB, and the answers to the hostile requests."""
 
     revoked: list[float] = field(default_factory=list)
     reviewed: list[float] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Crowd:
-    """Who means harm: so many people, and strangers who send these reviews to the port."""
+    """The attackers: so many people, and strangers who send these reviews to the port."""
 
     people: int
     forgeries: list[tuple[str, bytes]]

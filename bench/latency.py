@@ -22,7 +22,7 @@ CHURN_PER_SECOND = 5
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds."""
+    """Latencies in milliseconds."""
 
     p50: float
     p99: float

@@ -39,7 +39,7 @@ PATIENCE = 600.0
 
 @dataclass(frozen=True)
 class Figures:
-    """Seconds of each creation with the database up and down, and of publishing all records."""
+    """The seconds of each creation with the database up and down, and of publishing all records."""
 
     up: list[float]
     down: list[float]

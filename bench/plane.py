@@ -95,7 +95,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Process:
-    """Something that runs."""
+    """A process that runs."""
 
     pid: int
 

@@ -28,7 +28,7 @@ OWN_WRITES = 5
 
 @dataclass(frozen=True)
 class Restart:
-    """Seconds (of a bare client's lists too), requests and MiB."""
+    """The seconds (of a bare client's lists too), the requests and the MiB of a start."""
 
     caught_up: float
     listed: float

@@ -48,7 +48,7 @@ _SETTLED = 10.0
 
 @dataclass
 class AnswerTimes:
-    """Seconds until each answer, what was no answer, and how late the questions were asked."""
+    """The seconds until each answer, the failures, and how late the requests were sent."""
 
     seconds: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
@@ -68,7 +68,7 @@ def _percentile(seconds: list[float], which: int) -> float:
 
 @dataclass(frozen=True)
 class Asking:
-    """Who asks for what, in turns."""
+    """A client and its requests, which it sends in turns."""
 
     kubeconfig: Path
     headers: tuple[tuple[str, str], ...]

@@ -41,7 +41,7 @@ _CONNECTIONS = 25
 
 @dataclass(frozen=True)
 class WebhookLatency:
-    """Milliseconds to an answer."""
+    """The milliseconds to an answer."""
 
     p50: float
     p99: float

@@ -22,12 +22,12 @@ AWKWARD = "'; DROP TABLE x; -- \"`\\ \n\r\t @p %(p)s {0} Zoë 漢字 😀 =1+1"
 
 
 class CheckError(Exception):
-    """BigQuery did not do as the ledger expects; the message says what was found."""
+    """BigQuery did not behave as the ledger expects; the message says what was found."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is tried, in a few words, and how."""
+    """A step of the check: its description in a few words, and its function."""
 
     title: str
     action: Callable[[], None]

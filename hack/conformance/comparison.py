@@ -11,7 +11,7 @@ _WORDS = {None: "not run", "": "passed"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """What became of specs; a message is empty if the spec passed.
+    """The results of specs; a message is empty if the spec passed.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _COMPRESSED = b"content-encoding: gzip"
 
 @dataclass
 class Scanner:
-    """What was answered, and where words of others were in it.
+    """The answers, and the places in them of words of other tenants.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class ScannedStream:
 
 @dataclass(frozen=True)
 class _Gateway:
-    """Where the gateway is, and as who it is asked."""
+    """The address of the gateway, and the user of the requests."""
 
     port: int
     server_name: str

@@ -29,7 +29,7 @@ VERSION_COMMAND = {
 
 @dataclass(frozen=True)
 class Executables:
-    """Where a cluster's executables are.
+    """The paths of a cluster's executables.
 
     `tools` has etcd, kubectl and helm, in the present versions whatever the cluster's own is.
     `servers` has kube-apiserver and kube-controller-manager.

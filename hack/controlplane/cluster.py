@@ -30,7 +30,7 @@ PORT_RANGE = range(20000, 32000)
 
 @dataclass(frozen=True)
 class State:
-    """What a cluster remembers between two commands."""
+    """The state that a cluster remembers between two commands."""
 
     bin_folder: str
     """With the tools for people, for the PATH."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class ClusterError(Exception):
-    """Something the person at the terminal has to act on; the text says what to do."""
+    """The command cannot go on; the text tells the person at the terminal what to do."""
 
 
 def say(text: str) -> None:
@@ -23,7 +23,7 @@ def tail(log: Path, lines: int = 15) -> str:
 
 
 class Heartbeat:
-    """Shows that a long job lives: one line rewritten on a terminal, a line at times in a pipe."""
+    """A sign of life of a long job: one line rewritten on a terminal, a line at times in a pipe."""
 
     PIPE_INTERVAL = 30.0
 

@@ -20,7 +20,7 @@ EMULATED = ("1.33", "1.34", "1.35")
 
 @dataclass(frozen=True)
 class Versions:
-    """What the go.mod of `folder` pins, without the leading `v`.
+    """The versions that the go.mod of `folder` pins, without the leading `v`.
 
     `go` is the oldest Go that can build it all. A module without etcd and helm has None for them.
     """

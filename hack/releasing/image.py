@@ -15,7 +15,7 @@ BUILDERS = (("docker", "buildx", "inspect"), ("buildah", "info"), ("podman", "in
 
 @dataclass(frozen=True)
 class Image:
-    """What is built: pushed to ``repository``, or kept as an OCI archive where that is empty."""
+    """An image to build: pushed to ``repository``, or kept as an OCI archive if that is empty."""
 
     version: str
     repository: str

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class ReleaseError(Exception):
-    """Something the person at the terminal has to act on; the text says what to do."""
+    """The release cannot go on; the text tells the person at the terminal what to do."""
 
 
 def say(text: str) -> None:

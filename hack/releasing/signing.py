@@ -11,7 +11,7 @@ from .process import ReleaseError, first_of, show
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signs, and with whose services; in cosign's words, and its defaults where empty."""
+    """The identity that signs, and the services it uses; where empty, cosign's defaults."""
 
     key: str = ""
     """A key's file or URL; without one, as who is logged in (keyless)."""

@@ -10,7 +10,7 @@ BOLD, DIM, RED, GREEN, CYAN = "1", "2", "31", "32", "36"
 
 
 class Console:
-    """Writes to one stream; colours are used if it is a terminal and NO_COLOR is not set."""
+    """A writer to one stream; colours are used if it is a terminal and NO_COLOR is not set."""
 
     def __init__(self, stream: TextIO = sys.stdout) -> None:
         self._stream = stream

@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Chapter:
-    """Steps that belong together."""
+    """A group of steps that belong together."""
 
     title: str
     steps: tuple[Step, ...]

@@ -34,7 +34,7 @@ spec: {}
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answered: its output as a person sees it, and its exit code."""
+    """The answer of a command: its output as a person sees it, and its exit code."""
 
     code: int
     text: str

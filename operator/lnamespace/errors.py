@@ -81,7 +81,7 @@ class RowsRefused(LedgerError):
 
 
 class LostLease(LNamespaceError):
-    """Another process may lead: ours must end, and start again as a standby."""
+    """The lease is lost: another process may lead, and ours must end and start as a standby."""
 
 
 class ClusterError(LNamespaceError):
@@ -144,7 +144,7 @@ class Expired(ClusterError):
 
 
 class Terminating(ClusterError):
-    """Nothing can be created in a namespace that is being deleted."""
+    """The namespace is being deleted: nothing can be created in it."""
 
     retryable = True
 
@@ -173,11 +173,11 @@ class Unauthenticated(ClusterError):
 
 
 class NotFound(ClusterError):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class Forbidden(ClusterError):
-    """We are not allowed to, for now."""
+    """The API server does not allow it to us, for now."""
 
     retryable = True
     longest_delay = 300.0

@@ -117,7 +117,7 @@ def _progress(count: int) -> None:
 
 
 class Migration:
-    """Make the requests of a migration, each again and again while that can help."""
+    """The requests of a migration, each of which is repeated while that can help."""
 
     def __init__(self, client: Client, names: Names) -> None:
         self._client = client

@@ -15,7 +15,7 @@ from lnamespace.model.names import Names
 
 
 class SudoLayout(StrEnum):
-    """How sudo is built (:mod:`lnamespace.access.sudo`)."""
+    """The layout of the objects for sudo (:mod:`lnamespace.access.sudo`)."""
 
     GROUP = "group"
     SERVICE_ACCOUNT = "serviceaccount"
@@ -33,7 +33,7 @@ def lnamespace_resource(names: Names) -> Resource:
 
 @dataclass(frozen=True)
 class Conventions:
-    """How one instance names and labels its objects.
+    """The names and labels that one instance gives to its objects.
 
     Parameters
     ----------

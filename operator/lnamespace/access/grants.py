@@ -19,7 +19,7 @@ Subjects = tuple[RbacSubject, ...]
 
 @dataclass(frozen=True)
 class GrantBuilder:
-    """Builds roles and bindings of one LNamespace, with its labels and its owner reference."""
+    """A builder of an LNamespace's roles and bindings, with its labels and owner reference."""
 
     lns: LNamespace
     conventions: Conventions

@@ -35,7 +35,7 @@ CLUSTER_ADMIN = "cluster-admin"
 
 
 class NamespaceOwner(Enum):
-    """Whose a Namespace is that an LCluster's prefix begins."""
+    """The owner of a Namespace whose name begins with an LCluster's prefix."""
 
     OURS = "it is the tenant's"
     PREDECESSOR = "it is that of an earlier LCluster of the same name"

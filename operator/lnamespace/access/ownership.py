@@ -16,7 +16,7 @@ from lnamespace.model.lnamespace import LNamespace
 
 
 class Ownership(Enum):
-    """How a Namespace relates to the LNamespace of its name."""
+    """The relation of a Namespace to the LNamespace of its name."""
 
     ABSENT = "there is none"
     OURS = "it is its own"

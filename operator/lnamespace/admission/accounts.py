@@ -53,7 +53,7 @@ async def own_account(_: str) -> str | None:
 
 @dataclass(frozen=True)
 class NamespaceAccounts:
-    """Find accounts by the marks of Namespaces."""
+    """A reader of the accounts to which Namespaces count, by their labels and annotations."""
 
     client: Client
     names: Names

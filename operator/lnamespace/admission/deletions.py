@@ -44,14 +44,14 @@ log = logging.getLogger(__name__)
 
 
 class Deletions(Protocol):
-    """Record requests to delete an LNamespace."""
+    """A recorder of requests to delete an LNamespace."""
 
     async def record(self, request: AdmissionRequest) -> None:
         """Record the deletion if that is possible; never raise."""
 
 
 class UnrecordedDeletions:
-    """Record nothing: the webhook has no client of the API server."""
+    """A recorder that records nothing: the webhook has no client of the API server."""
 
     async def record(self, request: AdmissionRequest) -> None:
         """Leave the deletion to the processes that watch."""
@@ -59,7 +59,7 @@ class UnrecordedDeletions:
 
 @dataclass(frozen=True)
 class OutboxDeletions:
-    """Record deletions in the outbox.
+    """A recorder of deletions in the outbox.
 
     Parameters
     ----------

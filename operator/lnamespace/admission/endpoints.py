@@ -64,7 +64,7 @@ Decide = Callable[[AdmissionRequest, Policy, ReviewContext], Decision]
 
 @dataclass(frozen=True)
 class CreationLimit:
-    """How creations of one kind are limited; by default they are not.
+    """The limit of creations of one kind; by default there is none.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class AdmissionEndpoints:
-    """Answer reviews by decisions, with what they need read from the cluster.
+    """The endpoints of the webhook, with what their decisions need read from the cluster.
 
     Parameters
     ----------

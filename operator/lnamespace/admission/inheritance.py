@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HomeLNamespace:
-    """Describe the LNamespace in which a ServiceAccount lives.
+    """The LNamespace in which a ServiceAccount lives.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ NO_HOME = HomeLNamespace()
 
 
 class Inheritance(Protocol):
-    """Find the LNamespace in which a ServiceAccount lives."""
+    """A reader of the LNamespace in which a ServiceAccount lives."""
 
     async def home_of(self, username: str) -> HomeLNamespace:
         """Return the LNamespace in which a user lives; :data:`NO_HOME` for most."""
 
 
 class NoInheritance:
-    """Find nothing: the webhook has no client of the API server."""
+    """A reader that finds nothing: the webhook has no client of the API server."""
 
     async def home_of(self, username: str) -> HomeLNamespace:  # noqa: ARG002 - the protocol's
         """Return :data:`NO_HOME`."""
@@ -76,7 +76,7 @@ class NoInheritance:
 
 @dataclass(frozen=True)
 class ClusterInheritance:
-    """Ask the API server for the LNamespace."""
+    """A reader that asks the API server for the LNamespace."""
 
     client: Client
     resource: Resource

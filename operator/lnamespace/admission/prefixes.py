@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 
 
 class Prefixes(Protocol):
-    """Tells why a new object may not have a name."""
+    """A check of the names of new objects against the prefixes of LClusters."""
 
     async def conflict(self, kind: str, name: str) -> str:
         """Return why a new object of a kind cannot have a name; empty if it can."""
 
 
 class NoPrefixes:
-    """Knows of no conflicts, where there are no LClusters."""
+    """A check that finds no conflict, where there are no LClusters."""
 
     async def conflict(self, kind: str, name: str) -> str:  # noqa: ARG002 - the protocol's
         """Return nothing."""
@@ -43,7 +43,7 @@ class NoPrefixes:
 
 @dataclass(frozen=True)
 class ClusterPrefixes:
-    """Asks the API server; where it does not answer in time, the controller decides alone."""
+    """A check by the API server; if it gives no answer in time, the controller decides alone."""
 
     client: Client
     names: Names

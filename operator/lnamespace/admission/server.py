@@ -37,7 +37,7 @@ LARGE = 2**18
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Answer the requests to one path.
+    """A function that answers the requests to one path.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bound what requests may cost; times in seconds.
+    """The limits of what requests may cost; times in seconds.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class _Reply:
-    """Hold an answer: JSON to a review, plain text to anything else."""
+    """An answer: JSON to a review, plain text to anything else."""
 
     status: int
     body: bytes
@@ -103,7 +103,7 @@ class _Reply:
 
 
 class Server:
-    """Serve the endpoints by HTTPS, from :meth:`start` to the end of :meth:`stop`."""
+    """An HTTPS server of the endpoints, from :meth:`start` to the end of :meth:`stop`."""
 
     def __init__(
         self,

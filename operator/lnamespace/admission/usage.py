@@ -20,7 +20,7 @@ from lnamespace.kube.store import Store
 
 
 class CountedObject(msgspec.Struct, frozen=True):
-    """Keep an object's name, resource version and the account to which it counts."""
+    """An object's name, its resource version and the account to which it counts."""
 
     key: Key
     version: int
@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(_DecodedObject)
 
 
 class Usage:
-    """Count the objects of one kind by account."""
+    """The number of objects of one kind by account."""
 
     def __init__(self, limits: RequesterLimits) -> None:
         self._limits = limits

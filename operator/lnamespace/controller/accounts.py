@@ -24,7 +24,7 @@ the GitOps controller in openshift-gitops."""
 
 @dataclass(frozen=True)
 class Accounts:
-    """Checks ServiceAccounts by name: the right to list would show those of everybody."""
+    """A check of ServiceAccounts by name: the right to list them would show those of everybody."""
 
     client: Client
     cache: Cache

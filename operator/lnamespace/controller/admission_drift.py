@@ -96,7 +96,7 @@ def describe_drift(wanted: Object, found: Object | None) -> str:
 
 
 class AdmissionDriftWatch:
-    """Compare the guards of a file with the cluster; without a path there is nothing to compare."""
+    """A periodic comparison of the objects of a file with the cluster; without a path, of none."""
 
     def __init__(self, client: Client, path: str, metrics: ControllerMetrics) -> None:
         self._client = client

@@ -73,7 +73,7 @@ def election_of(client: Client, settings: Settings) -> LeaderElector | None:
 
 
 class Controller:
-    """Run the watches, the queue and its workers, and the leader election.
+    """The watches, the queue and its workers, and the leader election.
 
     ``on_kopf_start`` is called when kopf has started, because kopf replaces the signal handlers.
     """

@@ -56,7 +56,7 @@ SWITCH_DELAY = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class ApplyResult:
-    """The failures of a step, and whether they kept somebody out.
+    """The failures of a step, and whether RoleBindings were withheld because of them.
 
     ``profile_failures`` are those of the profile's objects.
     """
@@ -80,7 +80,7 @@ class ApplyResult:
 
 @dataclass(frozen=True)
 class Changes:
-    """Actions in the order in which they are to be applied.
+    """The actions of a decision, in the order in which they are to be applied.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class ReconcileDecision:
 
 @dataclass(frozen=True)
 class SudoLayoutDecision:
-    """By which layout of sudo people are to act, and what is done about the other one.
+    """The layout of sudo that is to be used, and the actions on the objects of the other one.
 
     Parameters
     ----------

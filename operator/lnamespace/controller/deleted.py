@@ -6,7 +6,7 @@ from lnamespace.controller.outbox import DeletedLNamespace
 
 
 class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
-    """By UID, in the order of deletion, and by name, for changes of their Namespaces.
+    """The deleted LNamespaces by UID, in the order of deletion, and by name.
 
     Each deletion of a Namespace makes five events. Of 10,000 LNamespaces that were deleted at once
     each event looked through all of them: 19 ms, for which nobody's revocation went on.

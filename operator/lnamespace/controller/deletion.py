@@ -14,7 +14,7 @@ from lnamespace.model.rules import RESERVED_NAMES, name_problem
 
 @dataclass(frozen=True)
 class DeletionReconciler:
-    """Records the deletion of LNamespaces for the ledger."""
+    """A reconciler that records deletions of LNamespaces for the ledger."""
 
     cache: Cache
     outbox: BillingRecorder

@@ -29,7 +29,7 @@ from lnamespace.settings import Settings
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """Make the reconcilers, and reconcile by the kind of a key.
+    """The reconcilers by the kind of a key.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class EmbeddedKopf:
 
 
 class _Run:
-    """kopf from its start to its end."""
+    """One run of kopf, from its start to its end."""
 
     def __init__(self, registry: kopf.OperatorRegistry, on_start: Callable[[], object]) -> None:
         self.events: asyncio.Queue[bytes] = asyncio.Queue()
@@ -301,17 +301,17 @@ async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
 
 
 class _NoDiffs(kopf.DiffBaseStorage):
-    """Compare nothing: event handlers are not told what has changed.
+    """A store of last states that keeps none: event handlers are not given the differences.
 
     Otherwise kopf copies each object twice for it, which took more than all the rest.
     """
 
     def build(self, **_: Any) -> Any:
-        """Return that nothing matters."""
+        """Return a state that is the same for all objects."""
         return {}
 
     def fetch(self, **_: Any) -> None:
-        """Return that nothing is known."""
+        """Return None: no last state is kept."""
 
     def store(self, **_: Any) -> None:
         """Write nothing."""

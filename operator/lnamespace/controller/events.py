@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Posts Events about the objects of one kind; each that cannot be posted is logged."""
+    """A writer of Events about the objects of one kind; each that cannot be posted is logged."""
 
     def __init__(self, client: Client, resource: Resource) -> None:
         self._client = client

@@ -26,7 +26,7 @@ from lnamespace.kube.apply import Applier
 
 @dataclass(frozen=True)
 class Executor:
-    """Executes decisions; many may be under way at once for different names."""
+    """An executor of decisions; it may execute those of different names at the same time."""
 
     observer: Observer
     applier: Applier

@@ -33,7 +33,7 @@ _VERBS = {"POST": "create", "GET": "get", "PATCH": "patch", "DELETE": "delete"}
 
 
 class Instrumentation:
-    """Count requests and reconciles, and measure how long people wait.
+    """Counters of requests and reconciles, and the times that people wait.
 
     While it is not ``active``, as on a standby, it measures no waiting: another process ends it.
     """

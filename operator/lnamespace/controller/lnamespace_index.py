@@ -7,7 +7,7 @@ from lnamespace.model.lnamespace import LNamespace
 
 
 class LNamespaceIndex:
-    """Index the LNamespaces of our class by UID.
+    """An index by UID of the LNamespaces of our class.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class SudoerState(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation:
-    """Everything that a decision about one LNamespace goes by, besides the time.
+    """All inputs of a decision about one LNamespace, besides the time.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from lnamespace.model.subject import Subject
 
 @dataclass(frozen=True)
 class Observer:
-    """Makes observations; one at a time for each name, for it may reserve a slot of a quota."""
+    """An observer of LNamespaces, one at a time for each name: it may reserve within a limit."""
 
     client: Client
     cache: Cache

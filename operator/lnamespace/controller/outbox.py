@@ -57,7 +57,7 @@ class DeletedLNamespace(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BillingRecorder:
-    """Creates BillingRecords idempotently: the name of each is the id of its event.
+    """A recorder that creates BillingRecords idempotently: each is named by the id of its event.
 
     ``recorded`` are the UIDs of the LNamespaces of which something was recorded, whether or not
     their status came to say so. ``waited`` are those that have waited for a Namespace of

@@ -25,7 +25,7 @@ from lnamespace.model.subject import Subject, SubjectKind
 
 @dataclass(frozen=True)
 class PersonReconciler:
-    """Reconciles people. ``wake`` enqueues an LNamespace that waits for one of them."""
+    """A reconciler of people. ``wake`` enqueues an LNamespace that waits for one of them."""
 
     cache: Cache
     accounts: Accounts

@@ -23,7 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WorkQueue(Generic[K]):
-    """Keys that wait for a worker; ``urgent`` keys do not wait for the others.
+    """A queue of keys for the workers; ``urgent`` keys do not wait for the others.
 
     ``waited`` is called with the seconds that each key waited for a worker.
     For one event loop; not thread-safe.

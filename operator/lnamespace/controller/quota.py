@@ -34,7 +34,7 @@ class QuotaEntry(NamedTuple):
 
 
 class LimitState(Enum):
-    """Whether an LNamespace is within the limit of its account."""
+    """The state of an LNamespace at the limit of its account."""
 
     WITHIN = "it has a slot"
     TERMINATING = "a slot becomes free when a Namespace of the account is deleted"

@@ -27,7 +27,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class LNamespaceReconciler:
-    """Reconciles LNamespaces, one at a time; many may run at once for different names."""
+    """A reconciler of LNamespaces; it may reconcile different names at the same time."""
 
     client: Client
     cache: Cache

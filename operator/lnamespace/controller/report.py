@@ -29,7 +29,7 @@ from lnamespace.model.lnamespace import LNamespace, Spec, Status, TenantObject, 
 
 @dataclass(frozen=True)
 class Reporter:
-    """Reports to people, by status and Event, and to Prometheus."""
+    """The writer of status, Events and metrics."""
 
     client: Client
     cache: Cache

@@ -36,7 +36,7 @@ NOBODY = ActiveEntries((), (), ())
 
 
 class Verdict(NamedTuple):
-    """Whether one part is as it should be, and why (not)."""
+    """The state of one part for a condition: whether it is as it should be, and why (not)."""
 
     holds: bool
     reason: str
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an LNamespace gets no Namespace."""
+    """A reason for which an LNamespace gets no Namespace."""
 
     reason: str
     message: str

@@ -10,7 +10,7 @@ _Stamp = tuple[int, int, int, int, int]
 
 
 class ChangingFile:
-    """Read a file when it has changed; a call without a change costs one ``stat``."""
+    """A file that is read when it has changed; a call without a change costs one ``stat``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -23,7 +23,7 @@ class StrictYamlError(Exception):
 
 @dataclass(frozen=True)
 class YamlPosition:
-    """Locate a value: ``source`` is the file's name, ``node`` the value's YAML node."""
+    """A position in a file: ``source`` is the file's name, ``node`` the value's YAML node."""
 
     source: str
     node: yaml.Node | None = None
@@ -43,7 +43,7 @@ class YamlPosition:
 
 @dataclass(frozen=True)
 class ErrorHints:
-    """Name what error messages suggest: similar keys to an unknown one, and an enum's choices."""
+    """The suggestions of error messages: similar keys to an unknown one, and an enum's choices."""
 
     keys: Collection[str] = ()
     choices: type[StrEnum] | None = None

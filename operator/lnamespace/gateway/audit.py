@@ -118,7 +118,7 @@ _HEAD = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata",'
 
 @dataclass(frozen=True)
 class AuditLog:
-    """Write a line when a request is complete; of watches and streams one more when they begin."""
+    """A log of complete requests; watches and streams have a line at their start too."""
 
     names: Names
     writer: LineWriter

@@ -61,7 +61,7 @@ class _Created(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Forwarder:
-    """Forward calls to the platform's API server, and its answers to the client."""
+    """A forwarder of calls to the platform's API server, and of its answers to the client."""
 
     upstream: Upstream
     lister: Lister

@@ -67,7 +67,7 @@ class InboundRequest:
 
 @dataclass(frozen=True)
 class Gateway:
-    """Serve every tenant a cluster of its own.
+    """The handler of all requests; it serves every tenant a cluster of its own.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def webhook_route(root: RootAuthority, service: GatewayService, cluster: LCluste
 
 @dataclass(frozen=True)
 class WebhookHandler:
-    """Answer the reviews of the API server."""
+    """A handler of the API server's reviews for tenants' webhooks."""
 
     tenants: Tenants
     upstream: Upstream

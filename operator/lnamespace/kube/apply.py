@@ -30,7 +30,7 @@ def _stage(action: Write) -> int:
 
 
 class Applier:
-    """Carries out actions, with at most ``concurrency`` requests at a time for all callers."""
+    """An executor of actions, with at most ``concurrency`` requests at a time for all callers."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Backoff:
-    """Exponential backoff with jitter; all times in seconds."""
+    """An exponential backoff with jitter; all times in seconds."""
 
     first: float = 0.05
     longest: float = 30.0

@@ -42,7 +42,7 @@ _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=90)
 
 @dataclass(frozen=True)
 class Target:
-    """Where the API server is, and how a connection to it is secured."""
+    """The address of the API server, and how a connection to it is secured."""
 
     host: str
     port: int
@@ -75,7 +75,7 @@ class _Request:
 
 
 class _InFlight:
-    """Requests that go on to their end though nobody waits for their answers any more."""
+    """The requests that go on to their end although nobody waits for their answers any more."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[bytes]] = set()

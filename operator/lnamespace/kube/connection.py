@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Access:
-    """Where the cluster's configuration is; both empty: as kubectl would, or the pod's own."""
+    """The place of the cluster's configuration; both empty: kubectl's, or the pod's own."""
 
     kubeconfig: str = ""
     context: str = ""

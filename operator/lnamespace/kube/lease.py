@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LeaseConfig:
-    """Where the Lease is, and its times in seconds.
+    """The name of the Lease, and its times in seconds.
 
     Parameters
     ----------

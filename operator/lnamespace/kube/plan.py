@@ -13,14 +13,14 @@ Getter = Callable[[Resource, Key], ObservedObject | None]
 
 @dataclass(frozen=True)
 class Create:
-    """Create an object that does not exist."""
+    """The creation of an object that does not exist."""
 
     desired: DesiredObject
 
 
 @dataclass(frozen=True)
 class Patch:
-    """Change an object that differs."""
+    """A patch of an object that differs."""
 
     desired: DesiredObject
     observed: ObservedObject
@@ -28,7 +28,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Recreate:
-    """Delete and create again: the role of a binding is immutable, and a quota's scope."""
+    """A deletion and a creation: the role of a binding is immutable, and a quota's scope."""
 
     desired: DesiredObject
     observed: ObservedObject
@@ -36,7 +36,7 @@ class Recreate:
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete an object that should not exist."""
+    """The deletion of an object that should not exist."""
 
     resource: Resource
     observed: ObservedObject
@@ -47,7 +47,7 @@ Action = Create | Patch | Recreate | Delete
 
 @dataclass(frozen=True)
 class MetadataPatch:
-    """Set labels and annotations of an object that is somebody else's in all other respects."""
+    """A patch of labels and annotations of an object that is otherwise somebody else's."""
 
     resource: Resource
     observed: ObservedObject

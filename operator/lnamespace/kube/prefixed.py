@@ -105,7 +105,7 @@ class ClusterObject:
 
 @dataclass(frozen=True)
 class PrefixedObjects:
-    """Lists and deletes cluster-scoped objects of tenants.
+    """A client that lists and deletes cluster-scoped objects of tenants.
 
     Parameters
     ----------

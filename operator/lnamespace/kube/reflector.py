@@ -98,7 +98,7 @@ _failure = msgspec.json.Decoder(_Failure)
 
 @dataclass
 class WatchActivity:
-    """When a reflector last tried anything, and when the API server last answered it.
+    """The times of a reflector's last attempt, and of the API server's last answer.
 
     In seconds of the monotonic clock. The API server sends something at least every minute.
     """
@@ -114,7 +114,7 @@ class WatchActivity:
 
 
 class WatchHandler(Protocol):
-    """Takes the events of watches into the store in its own time, each object's in their order."""
+    """A writer of watch events to the store, later than they came, but in order for each object."""
 
     async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
         """Take events in until the watch ends; whatever ends it is raised at once.
@@ -132,7 +132,7 @@ class WatchHandler(Protocol):
 
 
 class Reflector(Generic[T]):
-    """Keep one store equal to the cluster, for as long as :meth:`run` runs.
+    """A loop that keeps one store equal to the cluster for as long as :meth:`run` runs.
 
     ``handler`` takes the events of the watch into the store, instead of the reflector itself.
     ``failed`` is called with the resource at each list or watch that fails, ``recovered`` when the

@@ -15,7 +15,7 @@ Kind = type[Counter] | type[Gauge] | type[Histogram]
 
 @dataclass(frozen=True)
 class Definition:
-    """Define a metric by name, help text, labels and buckets.
+    """The definition of a metric: name, help text, labels and buckets.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Definition:
 
 
 class Metric(NamedTuple):
-    """Pair a metric's definition with the client library's class for it."""
+    """The definition of a metric, and the client library's class for it."""
 
     kind: Kind
     definition: Definition
@@ -65,7 +65,7 @@ class Metric(NamedTuple):
 
 @dataclass(frozen=True)
 class ProcessMetrics:
-    """Hold the metrics of one process: each annotated field is one, made by :meth:`new`."""
+    """The metrics of one process: each annotated field is one, made by :meth:`new`."""
 
     registry: CollectorRegistry
     info: Annotated[

@@ -13,7 +13,7 @@ _WAIT_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300)
 
 @dataclass(frozen=True)
 class ControllerMetrics(ProcessMetrics):
-    """Hold the metrics of the controller.
+    """The metrics of the controller.
 
     ``create_to_ready`` and ``edit_to_revoked`` begin when this process receives the watch event and
     end with the API server's answer to the last write. They lack the way of the event from the API

@@ -11,7 +11,7 @@ from lnamespace.metrics.base import REQUEST_BUCKETS, Definition, ProcessMetrics
 
 @dataclass(frozen=True)
 class GatewayMetrics(ProcessMetrics):
-    """Hold the metrics of the gateway.
+    """The metrics of the gateway.
 
     The label ``lcluster`` has as many values as there are LClusters. No other label has a value
     that somebody chooses.

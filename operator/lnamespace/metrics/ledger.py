@@ -13,7 +13,7 @@ _WRITE_BUCKETS = (0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60)
 
 @dataclass(frozen=True)
 class LedgerMetrics(ProcessMetrics):
-    """Hold the metrics of the publisher; ``oldest`` is how long the ledger has been behind."""
+    """The metrics of the publisher; ``oldest`` is how long the ledger has been behind."""
 
     outbox: Annotated[
         Gauge,

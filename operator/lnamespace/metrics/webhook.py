@@ -16,7 +16,7 @@ ENDPOINTS = (
 
 @dataclass(frozen=True)
 class WebhookMetrics(ProcessMetrics):
-    """Hold the metrics of the webhook."""
+    """The metrics of the webhook."""
 
     requests: Annotated[
         Counter,

@@ -197,7 +197,7 @@ def _cached(lookup: DirectoryConfig) -> CachedDirectory:
 
 
 class _CloudIdentityDirectory:
-    """Cloud Identity; its libraries, slow to import, and credentials are loaded in a thread."""
+    """Cloud Identity, whose libraries (slow to import) and credentials are loaded in a thread."""
 
     @cached_property
     def _directory(self) -> Directory:

@@ -29,7 +29,7 @@ patterns took 13 s."""
 
 
 class Fallback(StrEnum):
-    """What to do when the entries do not say who pays."""
+    """The rule for requesters whose payer the entries do not name."""
 
     DEFAULT = "Default"
     REJECT = "Reject"
@@ -127,7 +127,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who would pay for a person by one entry; ``group`` is the group of theirs that it is for."""
+    """A payer for a person by one entry; ``group`` is the person's group that the entry is for."""
 
     charge: Charge
     source: BillingSource
@@ -138,7 +138,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class DirectoryConfig:
-    """Which directory has the groups that a login does not name, and how long to cache them."""
+    """The directory of the groups that a login does not name, and how long to cache them."""
 
     provider: str
     refresh_minutes: int = 60

@@ -18,7 +18,7 @@ _LISTED_MAX = 50
 
 @dataclass(frozen=True)
 class BillingRefusal:
-    """Why a charge is refused, and what to do.
+    """The reason for which a charge is refused, and the remedy.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ MOST_STEPS = 200_000
 
 @dataclass(frozen=True)
 class ClusterRoleSet:
-    """Look up the rules of ClusterRoles.
+    """The ClusterRoles, with the rules of aggregated ones.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ LCLUSTER_USERS = "lcluster:users"
 
 
 class User(Struct, frozen=True):
-    """Somebody who asks, in tenant spelling.
+    """A user in tenant spelling.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Attributes(Struct, frozen=True):
 
 
 class AccessDecision(Struct, frozen=True):
-    """Whether somebody may do something, and why; the words are Kubernetes'."""
+    """The answer whether somebody may do something, and why; the words are Kubernetes'."""
 
     allowed: bool
     reason: str = ""

@@ -52,7 +52,7 @@ class HeldRules(NamedTuple):
 
 
 class Authorizer:
-    """Decide what users may do, by one state of a tenant's Roles and bindings."""
+    """An authorizer by one state of a tenant's Roles and bindings."""
 
     def __init__(self, store: RoleStore) -> None:
         self.store = store

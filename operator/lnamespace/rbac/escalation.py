@@ -126,7 +126,7 @@ def _confirm_binding(
 
 
 class _Escalation:
-    """Compare rules with what a user has where they write."""
+    """A comparison of rules with the rights of their writer where they are written."""
 
     def __init__(
         self, authorizer: Authorizer, user: User, attributes: Attributes, name: str

@@ -110,7 +110,7 @@ def _constrained(
 
 @dataclass(frozen=True)
 class _Check:
-    """Ask for each part of the wanted user.
+    """A check of each part of the user to impersonate.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _Shape = TypeVar("_Shape")
 
 
 class ResourceQuestion(Struct, rename="camel", omit_defaults=True):
-    """``spec.resourceAttributes`` of an access review."""
+    """The ``spec.resourceAttributes`` of an access review."""
 
     namespace: str = ""
     verb: str = ""
@@ -39,7 +39,7 @@ class ResourceQuestion(Struct, rename="camel", omit_defaults=True):
 
 
 class PathQuestion(Struct, omit_defaults=True):
-    """``spec.nonResourceAttributes`` of an access review."""
+    """The ``spec.nonResourceAttributes`` of an access review."""
 
     path: str = ""
     verb: str = ""
@@ -79,7 +79,7 @@ class _SubjectReview(Struct, rename="camel"):
 
 
 class ReviewAnswers:
-    """Answer the reviews of one caller, by one state of a tenant's Roles and bindings.
+    """The answers to reviews of one caller, by one state of a tenant's Roles and bindings.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from lnamespace.errors import SettingsError
 
 @dataclass(frozen=True)
 class Address:
-    """Name where to listen; port 0 is any free port."""
+    """An address to listen at; port 0 is any free port."""
 
     host: str
     port: int

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class LineWriter:
-    """Append lines to a file, or to standard output.
+    """A writer of lines to a file, or to standard output.
 
     A file that was moved away or deleted is made anew, so that whatever rotates logs needs to tell
     nobody. Lines are lost, and counted, where the file cannot be written or is too slow.

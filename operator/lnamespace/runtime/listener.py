@@ -25,7 +25,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Bound what connections may cost; times in seconds.
+    """The limits of what connections may cost; times in seconds.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ConnectionLimits:
 
 
 class Connection(RequestHandler):
-    """Close a connection unless a request's headers arrive in time."""
+    """A connection that is closed unless a request's headers arrive in time."""
 
     __slots__ = ("_deadline", "_patience", "asked", "busy", "peer", "since")
 
@@ -123,7 +123,7 @@ class Connection(RequestHandler):
 
 
 class Listener(web.Server):
-    """Listen at a port and count its connections.
+    """A port that is listened to, and the number of its connections.
 
     Parameters
     ----------

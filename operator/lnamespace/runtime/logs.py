@@ -8,7 +8,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class TextFormatter(logging.Formatter):
-    """Format a record as one line with its fields; no value of a field can start a new line."""
+    """A formatter to one line with fields; no value of a field can start a new line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """Return the line of a record; logging adds a traceback below it."""

@@ -34,7 +34,7 @@ async def _gather_nothing() -> None:
 
 @dataclass(frozen=True)
 class Probes:
-    """Answer liveness and readiness probes, and Prometheus.
+    """The answers to liveness and readiness probes, and to Prometheus.
 
     Parameters
     ----------

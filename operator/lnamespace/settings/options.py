@@ -26,7 +26,7 @@ def _option(default: Any, meaning: str, *commands: str) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Hold the options of one instance; see each option's meaning."""
+    """The options of one instance; see each option's meaning."""
 
     api_group_suffix: str = _option(
         "loblaw.digital", "The API group is `tenancy.` and this; another instance has another."

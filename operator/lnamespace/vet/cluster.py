@@ -17,7 +17,7 @@ from lnamespace.kube.resources import CLUSTER_ROLE
 
 @dataclass(frozen=True)
 class ObservedRole:
-    """Hold a ClusterRole as it is on a cluster.
+    """A ClusterRole as it is on a cluster.
 
     Parameters
     ----------

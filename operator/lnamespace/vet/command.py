@@ -22,7 +22,7 @@ from lnamespace.vet.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class _Finding:
-    """Hold a role and the snapshot in ``file`` that it is compared with; None counts as empty."""
+    """A role and the snapshot in ``file`` that it is compared with; None counts as empty."""
 
     role: ObservedRole
     file: Path

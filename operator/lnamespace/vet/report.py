@@ -17,7 +17,7 @@ _COLUMNS = ("", "API GROUP", "RESOURCE", "VERBS", "FROM", "WHY")
 
 @dataclass(frozen=True)
 class Row:
-    """Hold the verbs on one resource that have the same state, origin and reason."""
+    """The verbs on one resource that have the same state, origin and reason."""
 
     state: str
     """``refused``, ``new``, ``lost``, or ``vetted`` for what is vetted and grave."""

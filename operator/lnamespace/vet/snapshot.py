@@ -38,7 +38,7 @@ _DATE = "lnamespace/vetted-on"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Hold the rights of ClusterRole ``role`` on ``date`` (ISO 8601) on server ``server``."""
+    """The rights of ClusterRole ``role`` on ``date`` (ISO 8601) on server ``server``."""
 
     role: str
     server: str
@@ -146,7 +146,7 @@ def _in_order(rule: PolicyRule) -> dict[str, list[str]]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Write lists of words on one line, and all else on lines of its own."""
+    """A YAML dumper that writes lists of words on one line, and all else on lines of its own."""
 
     def represent_mapping(
         self,

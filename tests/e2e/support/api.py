@@ -47,7 +47,7 @@ _LOST = (http.client.HTTPException, OSError)
 
 
 class ApiError(Exception):
-    """The API server said no, in its own words."""
+    """The API server refused a request; the message is its own."""
 
     def __init__(self, status: int, reason: str, message: str, retry_after: float = 1) -> None:
         super().__init__(f"{status} {reason}: {message}")
@@ -58,11 +58,11 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """There was no answer."""
+    """The API server did not answer."""
 
 
 class _Connection(http.client.HTTPSConnection):
-    """Closes when nobody has it any more: with its thread, or with its client."""
+    """A connection that is closed with the thread or the client that it belongs to."""
 
     server_name = ""
     """The name that the server's certificate must have, where that is not its host."""
@@ -112,7 +112,7 @@ class OpenAnswer:
 
 
 class Api:
-    """Requests with the credentials of one kubeconfig, as that person or impersonating."""
+    """A client with the credentials of one kubeconfig, as that person or impersonating."""
 
     def __init__(self, kubeconfig: Path, headers: tuple[tuple[str, str], ...] = ()) -> None:
         self._kubeconfig = kubeconfig

@@ -13,7 +13,7 @@ _CHUNK = 65536
 
 
 class Cable:
-    """Listen on a port of this machine, and pass connections on to another."""
+    """A port of this machine whose connections are passed on to another port."""
 
     def __init__(self, port: int) -> None:
         self._target = port

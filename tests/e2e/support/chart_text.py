@@ -18,11 +18,11 @@ _LINE = 110
 
 
 class Folded(yaml.SafeDumper):
-    """Show a text of several lines in several, so that long expressions can be read."""
+    """A text of several lines that is shown in several, so that long expressions can be read."""
 
 
 class Short(Folded):
-    """Show short mappings and lists in one line each, such as the rules of roles."""
+    """A short mapping or list that is shown in one line, such as the rules of roles."""
 
     def represent_data(self, data: Any) -> yaml.Node:
         node = super().represent_data(data)

@@ -14,7 +14,7 @@ _OWN = ("KUBECONFIG", "KUBECTL")
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a command."""
+    """The result of a command."""
 
     command: Sequence[str]
     code: int

@@ -21,7 +21,7 @@ _READ = 65536
 
 @dataclass(frozen=True)
 class Target:
-    """Where somebody of an LCluster connects to, and as whom."""
+    """The port of an LCluster to which somebody connects, and their credentials."""
 
     api: Api
 
@@ -82,7 +82,7 @@ async def send(writer: asyncio.StreamWriter, data: bytes, times: int = 1) -> int
 
 
 class Witness:
-    """Somebody of another tenant, who asks all the time and must be answered."""
+    """A client of another tenant, who sends requests all the time and must be answered."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

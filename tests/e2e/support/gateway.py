@@ -35,7 +35,7 @@ LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 
 
 class GatewayProcess(Process):
-    """`lnamespace gateway` on a port of this machine."""
+    """The process `lnamespace gateway` on a port of this machine."""
 
     words = ("gateway",)
     defect = "Traceback"
@@ -155,7 +155,7 @@ class GatewayCluster(Cluster):
 
 @dataclass(frozen=True)
 class Resident:
-    """Somebody inside an LCluster: with the login that they have on the platform's cluster."""
+    """A user inside an LCluster, with their login on the platform's cluster."""
 
     person: Person
     kubeconfig: Path

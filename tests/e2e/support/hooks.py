@@ -19,7 +19,7 @@ Answer = Callable[[Object], Object]
 
 @dataclass
 class Hook:
-    """What a webhook was asked, and what it answers to each path."""
+    """A webhook: the reviews that it was sent, and its answer to each path."""
 
     port: int
     authority: bytes

@@ -30,7 +30,7 @@ Store = dict[str, str]
 
 @dataclass
 class Told:
-    """What a client was told of each object, by uid, in its order."""
+    """The events that a client received of each object, by uid, in their order."""
 
     events: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ def build_client_go(folder: Path) -> Path:
 
 
 class ClientGo:
-    """client-go's informer, in a process of its own."""
+    """The informer of client-go, in a process of its own."""
 
     def __init__(self, program: Path, kubeconfig: Path, namespace: str, *, lists: bool) -> None:
         self.name = f"client-go in {namespace or 'all'}{', lists' if lists else ''}"

@@ -15,7 +15,7 @@ _NEW_USER = REPOSITORY / "hack" / "new-user.sh"
 
 @dataclass(frozen=True)
 class Who:
-    """Somebody as the authorizer knows them; nobody has to exist for a question about them."""
+    """A user as the authorizer knows them; a user need not exist to be asked about."""
 
     user: str
     groups: tuple[str, ...] = (AUTHENTICATED,)
@@ -38,7 +38,7 @@ def account(namespace: str, name: str) -> Who:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who can log in."""
+    """A user who can log in."""
 
     who: Who
     kubeconfig: Path
@@ -73,7 +73,7 @@ class Person:
 
 
 class People:
-    """Everybody of one cluster, each made once."""
+    """All users of one cluster, each made once."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -28,7 +28,7 @@ _MOUNT = (
 
 @dataclass(frozen=True)
 class Program:
-    """What runs in the first container of a pod."""
+    """The program that runs in the first container of a pod."""
 
     admin: Api
     pod: Object
@@ -132,7 +132,7 @@ class Programs:
 
 
 class _Tunnel(StreamRequestHandler):
-    """Carry bytes both ways, as kube-proxy's rules do."""
+    """A connection that carries bytes both ways, as kube-proxy's rules do."""
 
     services: Mapping[str, int]
 

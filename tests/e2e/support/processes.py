@@ -148,7 +148,7 @@ class Process:
 
 
 class Controller(Process):
-    """`lnamespace controller`."""
+    """The process `lnamespace controller`."""
 
     words = ("controller",)
     defect = "reconcile failed"
@@ -169,7 +169,7 @@ class Controller(Process):
 
 
 class Webhook(Process):
-    """`lnamespace webhook` on a port of this machine; several may share it."""
+    """The process `lnamespace webhook` on a port of this machine; several may share it."""
 
     words = ("webhook",)
     defect = "Traceback"
@@ -196,7 +196,7 @@ class Webhook(Process):
 
 
 class Publisher(Process):
-    """`lnamespace ledger publish`; rows are written every second unless told otherwise."""
+    """The process `lnamespace ledger publish`; by default it writes rows every second."""
 
     words = ("ledger", "publish")
     defect = "Traceback"

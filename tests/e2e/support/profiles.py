@@ -38,7 +38,7 @@ def profile_object_path(kind: str, namespace: str, name: str = "lnamespace") -> 
 
 
 class ProfilesCluster(Cluster):
-    """With profiles in the chart's values, and a controller that reads them from a file."""
+    """A cluster with profiles in the chart's values, which a controller reads from a file."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

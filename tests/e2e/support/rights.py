@@ -11,7 +11,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True)
 class Deed:
-    """Something that one may do or not; no namespace means cluster-wide."""
+    """An action that a user may do or not; no namespace means cluster-wide."""
 
     verb: str
     resource: str
@@ -26,7 +26,7 @@ class Deed:
 
 
 class Rights:
-    """Asks the authorizer about anybody."""
+    """A client that asks the authorizer about any user."""
 
     def __init__(self, admin: Api) -> None:
         self._admin = admin

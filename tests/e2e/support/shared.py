@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass
 class SharedClusters:
-    """Those of one process, by the fixtures that return them."""
+    """The clusters of one process, by the fixtures that return them."""
 
     folders: pytest.TempPathFactory
     _known: dict[str, Any] = field(default_factory=dict)

@@ -40,7 +40,7 @@ Ask = Callable[[Api], Object | None]
 
 @dataclass
 class Asked:
-    """What was asked, how it was answered, and what was accepted."""
+    """The requests, their answers, and which of them were accepted."""
 
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     accepted: list[tuple[str, Object]] = field(default_factory=list)
@@ -92,7 +92,7 @@ def _ask(
 
 
 class Token:
-    """Requests as a ServiceAccount, from the moment on at which it exists."""
+    """A client that acts as a ServiceAccount, from the moment at which that exists."""
 
     def __init__(self, instance: Instance, account: str) -> None:
         self._instance = instance

@@ -67,7 +67,7 @@ def settled(
 
 
 class Measurements:
-    """What was measured in this session, shown at its end."""
+    """The measurements of this session, shown at its end."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}

@@ -65,7 +65,7 @@ class Call:
 
 
 class Kind(Enum):
-    """What can happen to a request."""
+    """The kinds of faults that a request can have."""
 
     REFUSED = auto()
     """Answered in the API server's stead, with a status."""
@@ -94,7 +94,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Trouble:
-    """What happens to one request."""
+    """The fault of one request."""
 
     kind: Kind
     status: int = 500

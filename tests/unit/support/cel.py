@@ -71,7 +71,7 @@ def value(json: Any) -> Any:
 
 
 class Old:
-    """``oldSelf`` where there need not be one."""
+    """The value ``oldSelf`` where there need not be one."""
 
     def __init__(self, json: Any) -> None:
         self._value = value(json)

@@ -13,7 +13,7 @@ from tests.unit.support.structural import merged
 
 
 class Cluster:
-    """Objects by their path; every write has the next resource version."""
+    """The objects by their path; every write has the next resource version."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}

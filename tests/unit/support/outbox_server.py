@@ -21,7 +21,7 @@ GROUP = "/apis/tenancy.loblaw.digital/v1beta1"
 
 
 class OutboxServer:
-    """Records by name; all that happens to them is told to whoever watches."""
+    """The records by name; watches are sent all that happens to them."""
 
     def __init__(self) -> None:
         self.records: dict[str, Any] = {}

@@ -41,7 +41,7 @@ def trusting(*pairs: KeyPair) -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """The answer to a review."""
 
     status: int
     body: bytes

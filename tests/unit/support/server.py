@@ -73,7 +73,7 @@ class Exchange:
 
 
 class Server:
-    """What came in and has not been answered yet, in order."""
+    """The requests that came in and have not been answered yet, in order."""
 
     def __init__(self) -> None:
         self.arrived: asyncio.Queue[Exchange] = asyncio.Queue()

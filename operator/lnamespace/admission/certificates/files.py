@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class MountedCertificate:
-    """Serve ``tls.crt`` and ``tls.key`` of a folder, as a mounted Secret has them.
+    """A certificate from the files ``tls.crt`` and ``tls.key`` of a mounted Secret.
 
     The program that makes the certificate also writes its CA into the caBundles.
     """

@@ -31,7 +31,7 @@ from lnamespace.runtime.certificates import (
 
 @dataclass(frozen=True)
 class KeyPair:
-    """Hold a serving certificate (and its chain), its key, and the CA to trust; each as PEM."""
+    """A serving certificate (and its chain), its key, and the CA to trust; each as PEM."""
 
     certificate: bytes
     key: bytes
@@ -40,7 +40,7 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class CertificateSpec:
-    """Say what certificates are made and when the next one takes over.
+    """The properties of the certificates that are made, and when the next one takes over.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _BUNDLE_MAX = 32
 
 @dataclass(frozen=True)
 class SharedPair:
-    """Hold a pair, and since when every caBundle has been seen to trust it; None: not yet."""
+    """A pair, and since when every caBundle has been seen to trust it; None: not yet."""
 
     pair: KeyPair
     trusted_since: datetime | None = None
@@ -35,7 +35,7 @@ class SharedPair:
 
 @dataclass(frozen=True)
 class SharedState:
-    """Hold what all replicas share: the pair to serve, and the one to serve next."""
+    """The state that all replicas share: the pair to serve, and the one to serve next."""
 
     current: SharedPair | None = None
     next: SharedPair | None = None
@@ -48,7 +48,7 @@ class SharedState:
 
 @dataclass(frozen=True)
 class ObservedState:
-    """Hold what one replica observes.
+    """The observations of one replica.
 
     Parameters
     ----------

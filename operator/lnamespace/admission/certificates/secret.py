@@ -17,7 +17,7 @@ _NEXT = "next."
 
 @dataclass(frozen=True)
 class SecretReference:
-    """Name the Secret."""
+    """The namespace and name of the Secret."""
 
     namespace: str
     name: str

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class ServingCertificate:
-    """Hold the key pair that this process serves; without one, nobody can connect."""
+    """The key pair that this process serves; without one, nobody can connect."""
 
     def __init__(self, metrics: WebhookMetrics) -> None:
         self._metrics = metrics

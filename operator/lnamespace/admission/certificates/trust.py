@@ -65,7 +65,7 @@ PAUSE = 5.0
 
 @dataclass(frozen=True)
 class CABundleTarget:
-    """Name an object with the caBundles by which API servers trust the webhook."""
+    """An object with the caBundles by which API servers trust the webhook."""
 
     resource: Resource
     name: str
@@ -86,7 +86,7 @@ def targets(names: Names) -> tuple[CABundleTarget, ...]:
 
 
 class CertificateSource(Protocol):
-    """Provide the certificate that is served."""
+    """A source of the certificate that is served."""
 
     async def reconcile(self) -> None:
         """Read the present state once, and change what differs.
@@ -124,7 +124,7 @@ async def keep_current(source: CertificateSource, metrics: WebhookMetrics) -> No
 
 
 class GeneratedCertificate:
-    """Make key pairs, share them in a Secret and put their CA into every caBundle."""
+    """Certificates that are made here, shared in a Secret, and trusted by every caBundle."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ class _ConversionReview(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _KindOnly(msgspec.Struct, frozen=True, gc=False):
-    """Decode the kind alone.
+    """The kind of an object, and nothing else of it.
 
     A list of these takes little memory. The kind must be there, so that a body of a given size
     has room for fewer objects than ``[{},{},...]`` would have.

@@ -8,7 +8,7 @@ from lnamespace.admission.decisions.patch import PatchOperation
 
 @dataclass(frozen=True)
 class Decision:
-    """Answer one admission request; any error refuses it.
+    """The answer to an admission request; any error refuses the request.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from lnamespace.model.subject import Member, Subject, SubjectKind
 
 @dataclass(frozen=True)
 class Editors:
-    """List who can edit an LNamespace now.
+    """The subjects that can edit an LNamespace now.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ _NAMED_MAX = 10
 
 
 class ErrorType(Enum):
-    """Distinguish field errors, by the words of the message and by meta/v1 CauseType."""
+    """The types of field errors, in the words of the message and of meta/v1 CauseType."""
 
     INVALID = "Invalid value", "FieldValueInvalid"
     REQUIRED = "Required value", "FieldValueRequired"
@@ -33,7 +33,7 @@ class ErrorType(Enum):
 
 @dataclass(frozen=True)
 class FieldError:
-    """Say what is wrong with the field at ``path``, such as ``spec.users[0].name``."""
+    """An error of the field at ``path``, such as ``spec.users[0].name``."""
 
     type: ErrorType
     path: str

@@ -12,7 +12,7 @@ from lnamespace.kube.json_pointer import pointer_of
 
 
 class PatchOperation(NamedTuple):
-    """Change one value; ``path`` is a JSON pointer (RFC 6901)."""
+    """A change of one value; ``path`` is a JSON pointer (RFC 6901)."""
 
     op: Literal["add", "replace", "remove"]
     path: str

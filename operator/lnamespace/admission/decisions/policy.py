@@ -15,7 +15,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class Policy:
-    """Hold the platform team's options, which are fixed for the life of the process.
+    """The platform team's options, which are fixed for the life of the process.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """Hold what was read for one review: the time, who pays by default, and about the caller.
+    """The inputs of one review besides the request: the time, the default payer, the caller.
 
     Parameters
     ----------

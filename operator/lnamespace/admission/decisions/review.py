@@ -21,14 +21,14 @@ _WARNINGS_MAX = 12
 
 
 class UserInfo(msgspec.Struct, frozen=True):
-    """Name the caller as the API server authenticated it; under impersonation, the impersonated."""
+    """The caller as authenticated by the API server; under impersonation, the impersonated user."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
 
 
 class GroupVersionKind(msgspec.Struct, frozen=True):
-    """Name a kind in one version."""
+    """A kind in one version."""
 
     group: str = ""
     version: str = ""
@@ -36,7 +36,7 @@ class GroupVersionKind(msgspec.Struct, frozen=True):
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
-    """Describe the operation that is about to be done.
+    """The operation that is under review.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _object = msgspec.json.Decoder(Json)
 
 @dataclass(frozen=True)
 class TenantApiService:
-    """Applies the objects of the Service ``kubernetes`` of tenants.
+    """A writer of the objects of the Service ``kubernetes`` of tenants.
 
     ``checked`` is the time when the objects of a Namespace were last as desired, by its UID.
     """

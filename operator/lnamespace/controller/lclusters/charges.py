@@ -23,7 +23,7 @@ class ChargeResult:
 
 @dataclass(frozen=True)
 class TenantCharges:
-    """Records the charges of tenants' namespaces; ``status.charged`` lists the recorded ones."""
+    """A recorder of charges of tenants' namespaces; ``status.charged`` lists the recorded ones."""
 
     outbox: BillingRecorder
 

@@ -34,7 +34,7 @@ Executed = tuple[LClusterObservation, LClusterResult]
 
 @dataclass(frozen=True)
 class LClusterExecutor:
-    """Executes decisions about LClusters.
+    """An executor of decisions about LClusters.
 
     ``swept`` are the UIDs of terminating LClusters without cluster-scoped objects whose Namespaces
     are not deleted yet.

@@ -55,7 +55,7 @@ _event = msgspec.json.Decoder(_Event)
 
 
 class FailedCreations:
-    """Records the demand in namespaces of LClusters with totals."""
+    """A watch of Events that records the demand in namespaces of LClusters with totals."""
 
     def __init__(self, client: Client, cache: LClusterCache) -> None:
         self._client = client

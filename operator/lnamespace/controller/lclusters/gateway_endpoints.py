@@ -10,7 +10,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True)
 class GatewayEndpoints:
-    """Addresses of one family with a common port; empty if they are not known."""
+    """The addresses of one family with a common port; empty if they are not known."""
 
     addresses: tuple[IpAddress, ...] = ()
     port: int = 443

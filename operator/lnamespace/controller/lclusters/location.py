@@ -52,7 +52,7 @@ _config_map = msgspec.json.Decoder(_CAConfigMap)
 
 
 class GatewayLocator:
-    """Find the address of the gateway, and the CA of the certificate that it issued to itself.
+    """A reader of the gateway's address, and of the CA of the certificate that it issued to itself.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from lnamespace.model.lcluster import LCluster, tenant_name_problem
 
 @dataclass(frozen=True)
 class LClusterObserver:
-    """Makes observations of LClusters."""
+    """An observer of LClusters."""
 
     cache: Cache
     applier: Applier

@@ -43,7 +43,7 @@ SWEEP_AGAIN = timedelta(seconds=2)
 
 @dataclass(frozen=True)
 class LClusterReconciler:
-    """Reconciles LClusters, one at a time; many may run at once for different names.
+    """A reconciler of LClusters; it may reconcile different names at the same time.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ Shared = tuple[LClusterObservation, list[ClusterError]]
 
 @dataclass(frozen=True)
 class ShareWriter:
-    """Divides the totals of LClusters among their namespaces."""
+    """A writer of the shares that namespaces have of their LCluster's totals."""
 
     client: Client
     cache: LClusterCache

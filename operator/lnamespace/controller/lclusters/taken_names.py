@@ -15,7 +15,7 @@ Another client may create an object with that prefix right after any listing, ho
 
 @dataclass
 class TakenNames:
-    """Finds objects whose names begin with a prefix, with one listing for many prefixes."""
+    """A search for objects whose names begin with a prefix; one listing serves many prefixes."""
 
     objects: PrefixedObjects
     _found: tuple[ClusterObject, ...] = ()

@@ -33,7 +33,7 @@ _found = msgspec.json.Decoder(_BillData)
 
 @dataclass(frozen=True)
 class TenantInfo:
-    """Writes the ConfigMap of each LCluster.
+    """A writer of the ConfigMap of each LCluster.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 class Authenticator:
-    """Authenticate requests. A wrong credential is refused, even beside a valid one."""
+    """An authenticator of requests. A wrong credential is refused, even beside a valid one."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream

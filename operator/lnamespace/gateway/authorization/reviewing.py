@@ -36,7 +36,7 @@ _REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews?fieldValidation=Ign
 
 @dataclass(frozen=True)
 class Reviewer:
-    """Answer the kinds by which clients ask who somebody is and what they may do."""
+    """A server of the kinds by which clients ask who somebody is and what they may do."""
 
     upstream: Upstream
 

@@ -23,7 +23,7 @@ from lnamespace.translate.requests.targets import manager_of, upstream_target
 
 @dataclass(frozen=True)
 class RoleWriteGuard:
-    """Refuse a write whose result, by a dry run, grants more than its writer has.
+    """A check that refuses a write whose result, by a dry run, grants more than its writer has.
 
     The platform's API server cannot: there, the tenant's account may grant everything in the
     tenant's namespaces.

@@ -87,7 +87,7 @@ def _filled(found: _RootSecret, root: RootAuthority) -> bytes:
 
 
 class Signer:
-    """Sign requests as soon as they are approved; every replica does, and the first one wins."""
+    """A signer of requests that are approved; each replica has one, and the first answer counts."""
 
     def __init__(
         self, client: Client, lcluster_label: str, tenants: Tenants, root: RootAuthority

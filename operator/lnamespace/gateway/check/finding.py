@@ -11,7 +11,7 @@ _SHOWN = 8
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     PROBLEM = "problem"
     """Something leaks, collides or will not work."""

@@ -109,7 +109,7 @@ class _RightReview(msgspec.Struct, frozen=True):
 
 @dataclass
 class PlatformReader:
-    """Reads the platform's cluster; records the resources that it may not read.
+    """A reader of the platform's cluster; it records the resources that it may not read.
 
     Parameters
     ----------

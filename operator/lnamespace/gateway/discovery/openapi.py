@@ -51,7 +51,7 @@ class DocumentLocation:
 
 
 class OpenApiDocuments:
-    """Translate the platform's OpenAPI documents, and cache some of the results."""
+    """Translated OpenAPI documents of the platform, of which some are cached."""
 
     def __init__(self, upstream: Upstream, memory: int = _MEMORY) -> None:
         self._upstream = upstream

@@ -94,7 +94,7 @@ class DocumentAnswer:
 
 
 class DiscoveryDocuments:
-    """Answer requests for non-resource paths, for all tenants."""
+    """The answers to requests for non-resource paths, for all tenants."""
 
     def __init__(self, upstream: Upstream, published: Published) -> None:
         self._upstream = upstream

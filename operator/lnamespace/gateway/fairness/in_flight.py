@@ -36,7 +36,7 @@ _WATCHES = 1000
 
 
 class InFlight:
-    """Count each tenant's requests under way, and its streams such as `kubectl exec`.
+    """The requests of each tenant that are under way, and its streams such as `kubectl exec`.
 
     Watches are counted by what they open upstream (:class:`WatchCounts`).
 
@@ -174,7 +174,7 @@ def _is_streamed(request: ResourceRequest | PathRequest) -> bool:
 
 
 class WatchCounts:
-    """Count the watches upstream of each tenant or caller.
+    """The number of watches upstream of each tenant or caller.
 
     Parameters
     ----------

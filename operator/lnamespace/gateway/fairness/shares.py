@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class ShareLimits:
-    """Bound the answers under way, in bytes as they come from the API server.
+    """The limits of the answers under way, in bytes as they come from the API server.
 
     Translated and encoded, an answer takes about three times as much for a moment.
 
@@ -40,7 +40,7 @@ class ShareLimits:
 
 
 class Shares:
-    """Account for the memory of each tenant's answers under way."""
+    """The accounts of the memory of each tenant's answers under way."""
 
     def __init__(self, limits: ShareLimits | None = None) -> None:
         self.limits = limits or ShareLimits()

@@ -83,7 +83,7 @@ class ThreadUsage:
 
 
 class Turns:
-    """Count the tenants' use of the thread, and give turns to those that use much."""
+    """A scheduler that counts each tenant's use of the thread, and delays those that use much."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class Turns:
 
 
 class _Metered(Generic[R]):
-    """Await work in steps whose time is counted."""
+    """An awaitable that runs work in steps and counts their time."""
 
     def __init__(self, turns: Turns, usage: ThreadUsage, work: Awaitable[R]) -> None:
         self._turns = turns

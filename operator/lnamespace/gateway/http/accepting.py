@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Acceptor:
-    """Accept the connections to one address.
+    """A task that accepts the connections to one address.
 
     asyncio's own server reports a connection only after its handshake. A client that opened
     thousands and sent nothing was not counted, and used up the file descriptors for the API server.

@@ -47,7 +47,7 @@ class ServerState(Protocol):
 
 
 class ClientConnection(asyncio.Protocol):
-    """Parse one client's requests and have them answered in their order.
+    """A connection of one client; its requests are answered in their order.
 
     A request that is no HTTP/1, or exceeds the limits, is answered by a Status, and the connection
     is closed.

@@ -10,7 +10,7 @@ HIGH_WATER = 256 * 1024
 
 
 class WriteGate:
-    """Wait while a transport's buffer is full."""
+    """A gate that is closed while a transport's buffer is full."""
 
     def __init__(self) -> None:
         self._waiter: asyncio.Future[None] | None = None
@@ -53,7 +53,7 @@ class WriteGate:
 
 
 class Chunks:
-    """Chunks of a body between the protocol that receives them and the task that reads them.
+    """The chunks of a body, from the protocol that receives them to the task that reads them.
 
     ``transport`` pauses reading while too much waits.
     """

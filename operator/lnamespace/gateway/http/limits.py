@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """Limits for clients; times in seconds, sizes in bytes.
+    """The limits for clients; times in seconds, sizes in bytes.
 
     Parameters
     ----------

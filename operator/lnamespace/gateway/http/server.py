@@ -14,7 +14,7 @@ from lnamespace.runtime.addresses import Address
 
 
 class HttpServer:
-    """Listen, at one address or several, and hand every request to a handler."""
+    """A server, at one address or several, that gives every request to a handler."""
 
     def __init__(self, handler: Handler, limits: ServerLimits | None = None) -> None:
         self.handler = handler

@@ -19,7 +19,7 @@ _KEPT = 256
 
 @dataclass(frozen=True)
 class UpstreamAddress:
-    """Where the API server is."""
+    """The address of the API server."""
 
     host: str
     port: int

@@ -110,7 +110,7 @@ def _uncounted(size: int) -> None:
 
 
 class UpstreamConnection(asyncio.Protocol):
-    """Send requests and parse answers, one at a time."""
+    """A connection to the API server, for one request at a time."""
 
     transport: asyncio.Transport
     chunks: Chunks

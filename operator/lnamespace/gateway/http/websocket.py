@@ -40,7 +40,7 @@ def asks_for_websocket(request: HttpRequest) -> bool:
 
 
 class WebSocket:
-    """Send an answer as text messages; reply to pings, and end when the client closes.
+    """An answer as text messages; replies to pings, and ends when the client closes.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _END_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Lister:
-    """Answer lists, each from one or more lists upstream."""
+    """A handler of lists, each from one or more lists upstream."""
 
     upstream: Upstream
     sealer: TokenSealer

@@ -27,7 +27,7 @@ def derive_key(private_key: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class TokenSealer:
-    """Seal and unseal continue tokens; ``keys`` are accepted, the first of them seals."""
+    """The keys of continue tokens: all of ``keys`` are accepted, the first one seals."""
 
     keys: Sequence[bytes]
 

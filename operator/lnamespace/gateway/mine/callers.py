@@ -86,7 +86,7 @@ def impersonation_of(headers: Headers) -> Headers:
 
 @dataclass(frozen=True)
 class CallerAuthenticator:
-    """Authenticate callers.
+    """An authenticator of callers.
 
     Parameters
     ----------

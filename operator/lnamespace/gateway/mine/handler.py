@@ -71,7 +71,7 @@ class PlatformResources:
 
 @dataclass(frozen=True)
 class MineHandler:
-    """Answer people of the platform with their own namespaces instead of all."""
+    """A handler that answers users of the platform with their own namespaces instead of all."""
 
     authenticator: CallerAuthenticator
     platform: Platform

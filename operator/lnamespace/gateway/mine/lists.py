@@ -40,7 +40,7 @@ class _PageStart:
 
 @dataclass(frozen=True)
 class MineLister:
-    """Answer lists from one list for each namespace."""
+    """A handler of lists, each from one list for each namespace."""
 
     sealer: TokenSealer
 

@@ -51,7 +51,7 @@ class _OwnAccess(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class MineWatcher:
-    """Answer watches from one watch for each namespace."""
+    """A handler of watches, each from one watch for each namespace."""
 
     log: ResumeLog
     counts: WatchCounts = field(default_factory=partial(WatchCounts, "you have"))

@@ -49,7 +49,7 @@ def refuse_new_content(call: TenantCall, tenant: ServedTenant) -> None:
 
 
 class ContentQuota:
-    """Refuse objects beyond the limits of an LCluster.
+    """A check that refuses objects beyond the limits of an LCluster.
 
     Replicas count separately. The controller gives the tenant no rights in a namespace that is too
     many (:mod:`lnamespace.controller.lclusters.decision`).

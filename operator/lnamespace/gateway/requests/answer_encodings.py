@@ -32,7 +32,7 @@ class AnswerEncoding(Protocol):
 
 
 class ProtobufEncoding:
-    """Answer by Kubernetes' protobuf."""
+    """An encoder to Kubernetes' protobuf."""
 
     content_type = PROTOBUF
     stream_content_type = f"{PROTOBUF};stream=watch"
@@ -51,7 +51,7 @@ class ProtobufEncoding:
 
 
 class JsonEncoding:
-    """Answer by JSON, as the API server did."""
+    """An encoder to JSON, as the API server writes it."""
 
     content_type = JSON
     stream_content_type = JSON
@@ -71,7 +71,7 @@ class JsonEncoding:
 
 
 class IndentedJsonEncoding(JsonEncoding):
-    """Answer by JSON for people; a watch has an event on each line all the same."""
+    """An encoder to indented JSON; a watch has one event on each line all the same."""
 
     async def encode(self, answer: bytes) -> bytes:
         """Return an answer with a line for each of its values."""
@@ -87,7 +87,7 @@ def indented_json(answer: bytes) -> bytes:
 
 
 class YamlEncoding(JsonEncoding):
-    """Answer by YAML; watches have none."""
+    """An encoder to YAML; watches have none."""
 
     content_type = YAML
 

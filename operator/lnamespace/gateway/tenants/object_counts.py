@@ -51,7 +51,7 @@ _page = msgspec.json.Decoder(_FirstPage)
 
 @dataclass(frozen=True)
 class ObjectCount:
-    """How many objects an LCluster had, by its UID, and when by the monotonic clock."""
+    """The number of objects of an LCluster, by its UID, and when they were counted (monotonic)."""
 
     uid: str
     objects: int
@@ -60,7 +60,7 @@ class ObjectCount:
 
 @dataclass(frozen=True)
 class ObjectCounter:
-    """Counts the objects of all tenants, one tenant after the other."""
+    """A counter of the objects of all tenants, one tenant after the other."""
 
     upstream: Upstream
     tenants: Tenants

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class TenantRoles:
-    """Keep an authorizer of one tenant current."""
+    """The authorizer of one tenant, kept current by watches."""
 
     def __init__(self, view: View, published: Mapping[str, RbacRole]) -> None:
         self._view = view

@@ -42,7 +42,7 @@ _class = Decoder(_SharedClass).decode
 
 @dataclass(frozen=True)
 class PartReader:
-    """Read watched objects, and keep what is used of them.
+    """A decoder of watched objects that keeps the parts that are used.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class PartReader:
 
 @dataclass
 class RbacBudget:
-    """Bound the bytes of each tenant's Roles and bindings.
+    """The limit of the bytes of each tenant's Roles and bindings.
 
     An object beyond the bound is kept by its name only and gives no rights, until it changes or the
     gateway starts anew while there is room.

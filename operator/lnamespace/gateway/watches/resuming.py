@@ -205,7 +205,7 @@ class _OwnersHistories:
 
 
 class ResumeLog:
-    """Keep the histories of merged watches, to resume them.
+    """The histories of merged watches, by which clients resume them.
 
     Each watch has its own: when two send the same version, one may have sent older events of other
     namespaces, and the other not yet.

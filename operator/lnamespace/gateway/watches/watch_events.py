@@ -48,7 +48,7 @@ class QueuedEvent:
 
 
 class WaitingEvents(asyncio.Queue[QueuedEvent]):
-    """Events that wait for a client, up to a number and a size; those of older versions come first.
+    """The events that wait for a client, up to a number and a size, older versions first.
 
     Without the limit of bytes, 1,000 events of 1 MB held 1 GB for one client that read nothing.
 

@@ -39,7 +39,7 @@ from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
 
 @dataclass(frozen=True)
 class Watcher:
-    """Answer watches, each from one or more watches upstream."""
+    """A handler of watches, each from one or more watches upstream."""
 
     upstream: Upstream
     log: ResumeLog

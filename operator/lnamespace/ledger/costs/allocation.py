@@ -141,7 +141,7 @@ PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
 
 @dataclass(frozen=True)
 class Charging:
-    """How a bill is charged: by which parts, and which namespaces are shared."""
+    """The rules by which a bill is charged: parts of a break-down, and shared namespaces."""
 
     by: tuple[str, ...] = ()
     shared_namespaces: tuple[str, ...] = ()

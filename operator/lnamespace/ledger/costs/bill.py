@@ -27,7 +27,7 @@ _LABELS = ("k8s-namespace", "goog-k8s-cluster-location", "goog-k8s-cluster-name"
 
 @dataclass(frozen=True)
 class BillFormat:
-    """How to read a bill that does not say so itself.
+    """The format of a bill that does not name its format itself.
 
     Attributes
     ----------

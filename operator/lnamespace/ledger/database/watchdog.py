@@ -22,7 +22,7 @@ It takes whether an answer of the database is awaited. Of a connection in use, o
 
 
 class Watchdog:
-    """Cuts the connections of an engine that wait for an answer for too long."""
+    """A thread that cuts the connections of an engine that wait for an answer for too long."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit

@@ -85,7 +85,7 @@ def _unreadable(name: str) -> BillingRecord:
 
 
 class OutboxClient:
-    """Creates and deletes BillingRecords, at most :data:`CONCURRENCY` at a time."""
+    """A client of BillingRecords, with at most :data:`CONCURRENCY` requests at a time."""
 
     def __init__(self, client: Client, names: Names) -> None:
         self._client = client

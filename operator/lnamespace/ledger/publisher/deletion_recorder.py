@@ -63,7 +63,7 @@ def decode_watched(raw: bytes | msgspec.Raw) -> WatchedLNamespace:
 
 
 class DeletionRecorder:
-    """Watches LNamespaces, and creates the records of those that are deleted.
+    """A watch of LNamespaces that creates the records of those that are deleted.
 
     Of each it creates an ENDING, which ``pending`` completes when the Namespace is gone too.
     """

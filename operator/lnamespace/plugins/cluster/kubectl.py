@@ -39,7 +39,7 @@ NO_WEBHOOK = (
 
 
 class Reply(NamedTuple):
-    """What kubectl answered."""
+    """The answer of kubectl."""
 
     code: int
     out: str
@@ -126,7 +126,7 @@ class Call(NamedTuple):
 
 
 class Kubectl(NamedTuple):
-    """kubectl, pointed at the cluster and the identity that the user's flags name."""
+    """The program kubectl, with the cluster and the identity that the user's flags name."""
 
     connection: tuple[str, ...] = ()
 

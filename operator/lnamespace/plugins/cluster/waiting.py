@@ -41,7 +41,7 @@ ADVICE = {
 
 
 class Standing(NamedTuple):
-    """How far an LNamespace is: `reason` only where it will not pass by itself."""
+    """The progress of an LNamespace; `reason` is set only for a problem that stays."""
 
     ready: bool
     reason: str
@@ -108,7 +108,7 @@ def _hopeless(name: str, state: Standing, kind: ResourceKind) -> str:
 
 
 class Trouble(NamedTuple):
-    """Why a change is not in force; ``lasting`` where waiting does not help."""
+    """The reason for which a change is not in force; ``lasting`` if it is no use to wait."""
 
     text: str
     lasting: bool = False

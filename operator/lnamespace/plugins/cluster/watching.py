@@ -39,7 +39,7 @@ DELETED = {
 
 
 class WatchBackoff:
-    """Pauses between watches; each that follows a failure is twice as long as the one before."""
+    """The pauses between watches; after each failure the pause is twice as long."""
 
     def __init__(self) -> None:
         self.failures = 0

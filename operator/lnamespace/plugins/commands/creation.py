@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Creation(NamedTuple):
-    """Everything the command line says."""
+    """The parsed command line of a creation."""
 
     name: str
     lists: Mapping[str, tuple[ListEntry, ...]]  # by field of the spec

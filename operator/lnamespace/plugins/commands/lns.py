@@ -24,7 +24,7 @@ COMMON = ("dry-run", "output", "wait", "timeout")  # of all commands that change
 
 
 class Subcommand(NamedTuple):
-    """Where a subcommand is, and its own flags; its module is imported when it is used."""
+    """The module and the flags of a subcommand; the module is imported when it is used."""
 
     module: str
     function: str

@@ -37,7 +37,7 @@ class Grant(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Entries of one subject; no role means all lists that the subject is on."""
+    """The entries of one subject; no role means all lists that the subject is on."""
 
     role: str | None
     identity: SubjectName
@@ -167,7 +167,7 @@ def _has_editor(spec: Spec, now: datetime) -> bool:
 
 
 class Values(NamedTuple):
-    """New values of fields, by flag; an empty text takes a value away."""
+    """The new values of fields, by flag; an empty text removes the value."""
 
     texts: Mapping[str, str] = {}
     labels: Mapping[str, str | None] = {}  # of the bill; None: there should be none of that key

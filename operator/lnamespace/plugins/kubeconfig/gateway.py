@@ -18,7 +18,7 @@ PEM = "-----BEGIN "
 
 
 class GatewayAddress(NamedTuple):
-    """How clients reach one LCluster.
+    """The address of one LCluster for clients.
 
     The certificates of the CA are PEM, or that in base64 as in an object's ``caBundle``; empty
     where the clients' own trust suffices.

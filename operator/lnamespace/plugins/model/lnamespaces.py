@@ -160,7 +160,7 @@ def current(lns: Object) -> bool:
 
 
 class Impersonation(NamedTuple):
-    """As whom sudoers act: one account for all, or, where that is empty, each in the group."""
+    """The account that all sudoers impersonate; if empty, each impersonates their own name."""
 
     group: str = ""
     account: str = ""

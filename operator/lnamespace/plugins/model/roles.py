@@ -28,7 +28,7 @@ class HeldRole(NamedTuple):
 
 
 class CallerAccess(NamedTuple):
-    """Everything that ties the caller to an LNamespace."""
+    """The roles and entries of the caller in an LNamespace."""
 
     roles: tuple[HeldRole, ...]
     requester: bool

@@ -86,7 +86,7 @@ class SubjectName(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Who the API server says is asking."""
+    """The caller as the API server authenticated them."""
 
     username: str
     groups: tuple[str, ...]

@@ -97,7 +97,7 @@ def dumps(value: object) -> str:
 
 
 class JsonStream:
-    """JSON documents one after another, in pieces of any size: what a watch sends."""
+    """A stream of JSON documents in pieces of any size, such as a watch sends."""
 
     def __init__(self) -> None:
         self._text = ""

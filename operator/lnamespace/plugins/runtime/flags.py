@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FlagTable(NamedTuple):
-    """Which flags take a value, and what the short ones are short for."""
+    """The flags that take a value, and the long names of the short ones."""
 
     valued: frozenset[str]
     shorts: Mapping[str, str]

@@ -86,7 +86,7 @@ def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 class Layout:
-    """Columns as wide as the first rows need, for rows that follow one by one."""
+    """The widths of columns, by the first rows, for rows that follow one by one."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
         cells = [[printable(cell) for cell in row] for row in rows]

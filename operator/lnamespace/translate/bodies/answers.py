@@ -37,7 +37,7 @@ _decode_raw_items = Decoder(list[Raw] | None).decode
 
 
 class AnswerTranslator:
-    """Translate the answers to one request."""
+    """A translator of the answers to one request."""
 
     def __init__(self, request: ResourceRequest, view: View) -> None:
         self._request = request

@@ -88,7 +88,7 @@ def _conflict_message(causes: list[_FieldConflict]) -> str:
 
 @dataclass(frozen=True)
 class _Texts:
-    """Translate the texts of one Status, with the object from its details."""
+    """A translator of the texts of one Status, with the object from its details."""
 
     scope: Scope
     plan: ObjectPlan

@@ -40,7 +40,7 @@ _item_of = Decoder(dict[str, Raw]).decode
 
 @dataclass
 class _Pace:
-    """Tell when a step has taken long enough for others to run."""
+    """A timer of steps that says when to pause for other tasks."""
 
     _began: float
     _done: int = 0

@@ -64,7 +64,7 @@ class PatchContext:
 
 @dataclass(frozen=True)
 class PartialBody:
-    """Prepare a patch that is a part of an object for the translation by its plan."""
+    """A patch that is a part of an object, prepared for the translation of its kind."""
 
     scope: Scope
     strategic: bool = False

@@ -50,7 +50,7 @@ def marks_of_metadata(view: View) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True)
 class NamespaceSplice:
-    """Cut the prefix out of the namespaces of objects.
+    """A translation that only cuts the prefix out of the namespaces of objects.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ NAMESPACED = "Namespaced"
 
 
 class DiscoveredKind(msgspec.Struct, frozen=True):
-    """Group, version and kind; group and version are empty if they are those of the resource."""
+    """A group, version and kind; group and version are empty if they are those of the resource."""
 
     group: str
     version: str

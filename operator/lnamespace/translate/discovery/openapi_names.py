@@ -45,7 +45,7 @@ def operation_name(text: str, *, capital: bool) -> str:
 
 @dataclass(frozen=True)
 class GroupRenaming:
-    """Rename one API group of a tenant from upstream to tenant spelling.
+    """The renaming of one API group of a tenant from upstream to tenant spelling.
 
     Parameters
     ----------

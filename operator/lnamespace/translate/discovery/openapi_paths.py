@@ -32,7 +32,7 @@ _ACTION = re.compile(rb'"x-kubernetes-action":"(\w+)"')
 
 @dataclass(frozen=True)
 class ServedPaths:
-    """Select paths of OpenAPI documents, which are in upstream spelling.
+    """The paths of OpenAPI documents that a tenant is served, in upstream spelling.
 
     Parameters
     ----------

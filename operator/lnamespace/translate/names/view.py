@@ -41,7 +41,7 @@ def is_provisioned(name: str) -> bool:
 
 @dataclass(frozen=True)
 class View:
-    """Translate names between a tenant's cluster and the platform's.
+    """The translation of names between a tenant's cluster and the platform's.
 
     Parameters
     ----------

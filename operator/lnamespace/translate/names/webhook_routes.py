@@ -92,7 +92,7 @@ class WebhookPath:
 
 @dataclass(frozen=True)
 class WebhookRoute:
-    """How the API server reaches the webhooks of one tenant.
+    """The route from the API server to the webhooks of one tenant.
 
     Parameters
     ----------

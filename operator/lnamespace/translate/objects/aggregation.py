@@ -20,7 +20,7 @@ KEPT_AS = LCLUSTER_KEYS + "aggregation-rule"
 
 @dataclass(frozen=True)
 class ClusterRolePlan(WholePlan):
-    """Translate ClusterRoles."""
+    """The translation of ClusterRoles."""
 
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate a ClusterRole in place and return it."""

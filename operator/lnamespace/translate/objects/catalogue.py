@@ -46,7 +46,7 @@ UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 @dataclass(frozen=True)
 class VolumePlan(WholePlan):
-    """Translate PersistentVolumes; the claim decides the tenant of a provisioned one."""
+    """The translation of PersistentVolumes; the claim decides the tenant of a provisioned one."""
 
     def members_down(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate a volume in place and return it."""
@@ -59,7 +59,7 @@ class VolumePlan(WholePlan):
 
 @dataclass(frozen=True)
 class DeleteOptionsPlan(ObjectPlan):
-    """Translate DeleteOptions, which clients of a custom resource send in its own group."""
+    """The translation of DeleteOptions, which clients send in the group of a custom resource."""
 
     def members_up(self, members: Encoded, scope: Scope) -> Encoded:
         """Translate options in place and return them."""

@@ -18,7 +18,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class EventPlan(WholePlan):
-    """Translate Events; ``subject`` is the member that refers to what the Event is about."""
+    """The translation of Events; ``subject`` is the field that refers to an Event's object."""
 
     subject: str = "involvedObject"
 

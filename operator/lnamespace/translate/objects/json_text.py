@@ -12,7 +12,7 @@ from lnamespace.translate.objects.plans import FieldRule, Leaf, Scope, text_of
 
 @dataclass(frozen=True)
 class JsonText(Leaf):
-    """Apply a rule to JSON that is written in a string."""
+    """The translation of JSON in a string by another rule."""
 
     rule: FieldRule
 

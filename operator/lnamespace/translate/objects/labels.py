@@ -44,7 +44,7 @@ def reserved(scope: Scope, what: str, key: str) -> Refused:
 
 @dataclass(frozen=True)
 class LabelsPlan:
-    """Translate the labels of an object.
+    """The translation of the labels of an object.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class LabelsPlan:
 
 @dataclass(frozen=True)
 class AnnotationsPlan:
-    """Translate the annotations of an object; those of the gateway are hidden.
+    """The translation of the annotations of an object; those of the gateway are hidden.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class AnnotationsPlan:
 
 @dataclass(frozen=True)
 class TenantSelector(Leaf):
-    """Confine a label selector to objects with the tenant label.
+    """The confinement of a label selector to objects with the tenant label.
 
     Null stays null: it differs from an empty selector, which selects everything.
 

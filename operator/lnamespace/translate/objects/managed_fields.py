@@ -33,7 +33,7 @@ def _same(view: View, key: str) -> str:
 
 @dataclass(frozen=True)
 class ManagedFieldsPlan(Leaf):
-    """Translate ``metadata.managedFields``.
+    """The translation of ``metadata.managedFields``.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ SPELL_NAMES = frozenset({"apiGroups", "resources", "resourceNames", "scope"})
 
 @dataclass(frozen=True)
 class MatchRulePlan(Leaf):
-    """Translate one of ``resourceRules`` or ``excludeResourceRules``."""
+    """The translation of one of ``resourceRules`` or ``excludeResourceRules``."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a rule in upstream spelling."""

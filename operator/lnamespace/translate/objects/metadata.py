@@ -44,7 +44,7 @@ AnnotationRules = Mapping[str, FieldRule]
 
 @dataclass(frozen=True)
 class MetadataPlan(ObjectPlan):
-    """Translate ``metadata``.
+    """The translation of ``metadata``.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ TEMPLATE_METADATA = ObjectPlan(
 
 @dataclass(frozen=True)
 class WholePlan(ObjectPlan):
-    """Translate an object that has metadata."""
+    """The translation of an object that has metadata."""
 
     marks: ClassVar[tuple[bytes, ...]] = ()
     """Byte strings without which this plan itself, besides its rules, changes nothing."""

@@ -40,7 +40,7 @@ class Foreign(LNamespaceError):
 
 @dataclass
 class TextBudget:
-    """Count the names that the texts of one object may still lose the prefix of.
+    """The number of names of which the texts of one object may still lose the prefix.
 
     Each text has a bound of its own, and a Deployment may have a thousand conditions, each with a
     text: 300 KB took 8 s at each read.
@@ -127,7 +127,7 @@ def text_of(value: Any) -> str | None:
 
 
 class FieldRule(Protocol):
-    """Translate one value.
+    """A translation of one value.
 
     A value of another type than the rule expects stays as it is: the API server refuses it in its
     own words.
@@ -172,7 +172,7 @@ class Leaf(KeepsKeys):
 
 @dataclass(frozen=True)
 class Spelling(Leaf):
-    """Translate text by two functions of the view.
+    """A translation of text by two functions of the view.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class Spelling(Leaf):
 
 @dataclass(frozen=True)
 class ObjectPlan(KeepsKeys):
-    """Translate members of an object, each by its own rule."""
+    """A translation of the fields of an object, each by its own rule."""
 
     rules: Mapping[str, FieldRule] = field(default_factory=dict)
 
@@ -250,7 +250,7 @@ class ObjectPlan(KeepsKeys):
 
 @dataclass(frozen=True)
 class _OneRulePlan(KeepsKeys):
-    """Translate all items or members by one rule."""
+    """A translation of all items or members by one rule."""
 
     rule: FieldRule
 
@@ -266,7 +266,7 @@ class _OneRulePlan(KeepsKeys):
 
 
 class ListPlan(_OneRulePlan):
-    """Translate each item of an array by one rule."""
+    """A translation of each item of an array by one rule."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return an array in upstream spelling."""
@@ -282,7 +282,7 @@ class ListPlan(_OneRulePlan):
 
 
 class MapPlan(_OneRulePlan):
-    """Translate each value of a map by one rule; its keys are data."""
+    """A translation of each value of a map by one rule; its keys are data."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a map in upstream spelling."""
@@ -301,7 +301,7 @@ class MapPlan(_OneRulePlan):
 
 @dataclass(frozen=True)
 class KeyPlan(Leaf):
-    """Translate the keys of a map by two functions of the view; its values are data."""
+    """A translation of the keys of a map by two functions of the view; its values are data."""
 
     spell_up: Callable[[View, str], str]
     spell_down: Callable[[View, str], str]
@@ -329,7 +329,7 @@ class KeyPlan(Leaf):
 
 @dataclass(frozen=True)
 class UpOnly(Leaf):
-    """Apply a rule on the way up only."""
+    """A rule that is applied on the way up only."""
 
     rule: FieldRule
 

@@ -45,7 +45,7 @@ _MEMBERS: dict[str, FieldRule] = {
 
 @dataclass(frozen=True)
 class ReferencePlan(KeepsKeys):
-    """Translate a reference with ``apiVersion`` or ``apiGroup``, ``kind``, ``name``, ``namespace``.
+    """The translation of references with ``apiVersion`` or ``apiGroup``, ``kind`` and ``name``.
 
     A kind that the tenant is not served keeps its name.
     """
@@ -130,7 +130,7 @@ def _rename(
 
 @dataclass(frozen=True)
 class OwnersPlan(Leaf):
-    """Translate ``metadata.ownerReferences``; the platform's own kinds are hidden."""
+    """The translation of ``metadata.ownerReferences``; the platform's own kinds are hidden."""
 
     guarded = False
 
@@ -157,7 +157,7 @@ class OwnersPlan(Leaf):
 
 @dataclass(frozen=True)
 class SubjectPlan(Leaf):
-    """Translate a subject of a binding: a user, a group or a ServiceAccount."""
+    """The translation of a subject of a binding: a user, a group or a ServiceAccount."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a subject in upstream spelling, which names nobody of the platform."""
@@ -195,7 +195,7 @@ def _named(subject: Encoded, spell: Callable[[str], str | None] | None) -> Encod
 
 @dataclass(frozen=True)
 class RoleRefPlan(Leaf):
-    """Translate ``roleRef``.
+    """The translation of ``roleRef``.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class ScopePlan(Leaf):
-    """Translate one of ``spec.scopeSelector.matchExpressions``."""
+    """The translation of one of ``spec.scopeSelector.matchExpressions``."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return a requirement in upstream spelling."""

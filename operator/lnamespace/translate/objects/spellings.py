@@ -27,7 +27,7 @@ USER_GROUP = Spelling(View.user_group_up, View.user_group_down)
 
 @dataclass(frozen=True)
 class NameOf(Leaf):
-    """Translate the name of another object, of a known cluster-scoped type.
+    """The translation of the name of another object, of a known cluster-scoped type.
 
     A published name stays. On the way up any other name gets the prefix, so an unpublished object
     of the platform cannot be named.
@@ -70,7 +70,7 @@ CLUSTER_ROLE = _cluster_scoped(RBAC, "clusterroles", "ClusterRole")
 
 @dataclass(frozen=True)
 class OwnName(Leaf):
-    """Translate ``metadata.name`` of a cluster-scoped object."""
+    """The translation of ``metadata.name`` of a cluster-scoped object."""
 
     guarded = False
 
@@ -92,7 +92,7 @@ class OwnName(Leaf):
 
 @dataclass(frozen=True)
 class OwnRoleName(Leaf):
-    """Keep ``metadata.name`` of a Role or a RoleBinding, and hide those of the platform.
+    """The unchanged ``metadata.name`` of a Role or a RoleBinding; those of the platform are hidden.
 
     The platform binds the tenant's account in each of its namespaces.
     """
@@ -119,7 +119,7 @@ class OwnRoleName(Leaf):
 
 @dataclass(frozen=True)
 class OwnNamespace(Leaf):
-    """Translate ``metadata.namespace``."""
+    """The translation of ``metadata.namespace``."""
 
     guarded = False
 

@@ -63,7 +63,7 @@ def identities_down(view: View, text: str) -> str:
 
 @dataclass(frozen=True)
 class TextPlan(Leaf):
-    """Translate a text for people; only on the way down."""
+    """The translation of a text for people; only on the way down."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return the text as it is."""
@@ -88,7 +88,7 @@ DISCOVERY_FAILURE = "NamespaceDeletionDiscoveryFailure"
 
 @dataclass(frozen=True)
 class NamespaceCondition(Leaf):
-    """Translate a condition of a Namespace.
+    """The translation of a condition of a Namespace.
 
     When a Namespace is deleted and an API group cannot be read, its condition names the group,
     which may be another tenant's.

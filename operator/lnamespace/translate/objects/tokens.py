@@ -12,7 +12,7 @@ TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Sec
 
 @dataclass(frozen=True)
 class SecretPlan(WholePlan):
-    """Translate Secrets: the namespace in those with a token."""
+    """The translation of Secrets: of the namespace in those with a token."""
 
     marks = (TOKEN_TYPE.encode(),)
 

@@ -54,7 +54,7 @@ BUILT_IN_GROUPS = frozenset(
 
 @dataclass(frozen=True)
 class ResourcePolicy:
-    """How one resource is served.
+    """The way in which one resource is served.
 
     Parameters
     ----------

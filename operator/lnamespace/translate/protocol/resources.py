@@ -7,7 +7,7 @@ from functools import cached_property
 
 
 class ServingPolicy(StrEnum):
-    """How a resource of the platform's API server appears in a tenant's cluster."""
+    """The way in which a resource of the platform's API server appears in a tenant's cluster."""
 
     TRANSLATED = "translated"
     """The tenant's own objects, without further bounds."""
@@ -104,7 +104,7 @@ class ResourceType:
 
 @dataclass(frozen=True)
 class ResourceTable:
-    """Look up resource types by plural or by kind; groups are in tenant spelling."""
+    """The resource types by plural and by kind; groups are in tenant spelling."""
 
     types: tuple[ResourceType, ...] = ()
 

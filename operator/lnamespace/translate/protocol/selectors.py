@@ -36,7 +36,7 @@ class FieldTerm:
 
 
 class Operator(StrEnum):
-    """How a label selector relates a key to values."""
+    """The relation of a key to values in a label selector."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -173,7 +173,7 @@ def _word(text: str, position: int) -> str:
 
 
 class _LabelParser:
-    """Parse the symbols of a label selector, as Parser in k8s.io/apimachinery/pkg/labels."""
+    """A parser of the symbols of a label selector, as Parser in k8s.io/apimachinery/pkg/labels."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens

@@ -152,7 +152,7 @@ class OpenNode:
 
 @dataclass
 class YamlComposer:
-    """Build one document of events, without recursion.
+    """A builder of one document from events, without recursion.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _IDENTICAL_PARAMETERS = ("fieldSelector", "labelSelector")
 
 
 class ListPosition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a list goes on.
+    """The position at which a list goes on.
 
     Parameters
     ----------

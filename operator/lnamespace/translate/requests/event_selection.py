@@ -34,7 +34,7 @@ class JudgedTerm:
 
 @dataclass(frozen=True)
 class EventSelector:
-    """Judge the terms of a field selector over Events.
+    """A translator of the terms of a field selector over Events.
 
     What all terms need is found once: of 3,500 terms each read all others and all types, for each
     Event of a watch.

@@ -42,7 +42,7 @@ _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
 
 class ListedObjects(StrEnum):
-    """Which cluster-scoped objects a list or watch is to find upstream."""
+    """The cluster-scoped objects that a list or watch is to find upstream."""
 
     OWN = "own"
     """Those that bear the tenant's label."""

@@ -20,7 +20,7 @@ _CALLED_OR_WHOLE = r"\b(?!\s*\.\s*\w+\b(?!\s*\())"
 
 
 class FieldReads:
-    """Find where an expression reads fields, outside of its texts and comments."""
+    """A search for reads of fields in an expression, outside of its texts and comments."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         path = rf"(?<![\w.])(?P<path>{'|'.join(map(re.escape, paths))}){_CALLED_OR_WHOLE}"

@@ -101,7 +101,7 @@ def _stricter(written: object, least: str) -> str:
 
 @dataclass(frozen=True)
 class ForbiddenKeys:
-    """Labels or annotations that admission plugins of the platform's API server act on."""
+    """The labels or annotations that admission plugins of the platform's API server act on."""
 
     group: str
     keys: tuple[str, ...]

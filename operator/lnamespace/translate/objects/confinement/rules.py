@@ -62,7 +62,7 @@ class ConfinedBody:
 
 
 class Rule(Protocol):
-    """Confine and restore one field, or some that belong together."""
+    """A rule that confines and restores one field, or some that belong together."""
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -143,7 +143,7 @@ OWN_NAMESPACE_TEMPLATE = "${pvc.namespace}"
 
 @dataclass(frozen=True)
 class SecretNamespaces:
-    """Parameters by which a provisioner reads Secrets, with its own rights."""
+    """The parameters by which a provisioner reads Secrets, with its own rights."""
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -185,7 +185,7 @@ def _putter(field: FieldSchema, template: JsonObject) -> PutValue:
 
 
 class MessageDecoder:
-    """Read one type of message. Its readers are made when the first one is read."""
+    """A decoder of one type of message. Its readers are made when the first one is read."""
 
     def __init__(self, schema: MessageSchema) -> None:
         self._schema = schema

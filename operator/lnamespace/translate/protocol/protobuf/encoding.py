@@ -148,7 +148,7 @@ def _empty_field(field: FieldSchema) -> bytes:
 
 
 class MessageEncoder:
-    """Write one type of message. Its writers are made when the first one is written."""
+    """An encoder of one type of message. Its writers are made when the first one is written."""
 
     def __init__(self, schema: MessageSchema) -> None:
         self._schema = schema

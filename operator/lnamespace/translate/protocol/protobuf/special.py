@@ -32,7 +32,7 @@ json_decoder: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 @dataclass(frozen=True)
 class SpecialForm:
-    """How one type stands in JSON.
+    """The JSON of one type that is not written as its fields.
 
     Parameters
     ----------

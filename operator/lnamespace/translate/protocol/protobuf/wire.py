@@ -34,7 +34,7 @@ class UnknownProtobufField(ProtobufError):
 
 
 class ReadingBounds:
-    """Count messages, their depth and their values while one body is read."""
+    """The limits of messages, depth and values while one body is read."""
 
     __slots__ = ("depth", "messages", "values_left")
 
