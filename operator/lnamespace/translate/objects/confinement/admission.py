@@ -23,44 +23,55 @@ from lnamespace.translate.objects.confinement.rules import (
 CONDITION = LCLUSTER_KEYS + "tenant"
 """The name of the gateway's own match condition."""
 
-_OF_THE_PLATFORM = (
+_NAME = "has(request.name) && request.name"
+_EXTRA = "request.userInfo.extra"
+_WITH_PERSON = f"has({_EXTRA}) && '{PERSON_EXTRA}' in {_EXTRA}"
+
+# Objects of the platform in the tenant's namespaces, which have such names.
+_NOT_PLATFORM_OBJECT = f"!({_NAME}.startsWith('lcluster:'))"
+
+# A call by a webhook would call a webhook for ``*/*`` again.
+_NOT_WEBHOOK_CALL = f"!({_WITH_PERSON} && '{WEBHOOK_CALLER}' in {_EXTRA}['{PERSON_EXTRA}'])"
+
+# The gateway names the sender of every request that it sends.
+_SENT_THROUGH_GATEWAY = _WITH_PERSON
+
+# Writes of Kubernetes itself that the platform's policies do not bound: a tenant could have changed
+# the address of a pod as the kubelet wrote its status. And the platform's writes of Namespaces: a
+# policy inside an LCluster took the platform's controller for one of the same name that helm had
+# installed there, and no Namespace ended.
+_PLATFORM_WRITES = (
     "request.resource.resource in ['bindings', 'endpoints', 'endpointslices', 'namespaces', "
     "'persistentvolumeclaims', 'services'] "
     "|| request.resource.resource == 'pods' "
     "&& has(request.subResource) && request.subResource in ['binding', 'status']"
 )
-"""CEL for requests of Kubernetes' and our own components, which no policy of a tenant judges."""
 
 DIRECTIVES = "$setElementOrder/matchConditions"
 _RETAIN = "$retainKeys"
 
 
 def expression(view: View) -> str:
-    """Return CEL that is true for requests about the tenant's own objects.
-
-    It is false for the platform's objects in the tenant's namespaces, by their names; for the calls
-    of webhooks, each of which would call a webhook for ``*/*`` again; and for writes of Kubernetes
-    itself that the platform's policies do not bound: a tenant could have changed the address of a
-    pod as the kubelet wrote its status. It is false for the platform's writes of Namespaces too: a
-    policy inside an LCluster took the platform's controller for one of the same name that helm had
-    installed there, and no Namespace ended.
-    """
-    extra = "request.userInfo.extra"
-    name = "has(request.name) && request.name"
-    definition = (
-        "request.resource.resource == 'customresourcedefinitions' "
-        f"&& {name}.matches('^[a-z0-9-]+[.]{view.prefix}')"
+    """Return CEL that is true for requests about the tenant's own objects."""
+    by_service_account = (
+        f"request.userInfo.username.startsWith('{SERVICE_ACCOUNT_PREFIX}{view.prefix}')"
     )
     return (
-        f"(has(request.namespace) && request.namespace != '' "
+        f"({_in_tenant(view)}) && {_NOT_PLATFORM_OBJECT} && {_NOT_WEBHOOK_CALL} "
+        f"&& ({_SENT_THROUGH_GATEWAY} || {by_service_account} || !({_PLATFORM_WRITES}))"
+    )
+
+
+def _in_tenant(view: View) -> str:
+    """Return CEL that is true for objects of the tenant, by their namespace or their name."""
+    definition = (
+        "request.resource.resource == 'customresourcedefinitions' "
+        f"&& {_NAME}.matches('^[a-z0-9-]+[.]{view.prefix}')"
+    )
+    return (
+        "has(request.namespace) && request.namespace != '' "
         f"? request.namespace.startsWith('{view.prefix}') "
-        f": {name}.startsWith('{view.prefix}') || {definition}) "
-        f"&& !({name}.startsWith('lcluster:')) "
-        f"&& !(has({extra}) && '{PERSON_EXTRA}' in {extra} "
-        f"&& '{WEBHOOK_CALLER}' in {extra}['{PERSON_EXTRA}']) "
-        f"&& (has({extra}) && '{PERSON_EXTRA}' in {extra} "
-        f"|| request.userInfo.username.startsWith('{SERVICE_ACCOUNT_PREFIX}{view.prefix}') "
-        f"|| !({_OF_THE_PLATFORM}))"
+        f": {_NAME}.startsWith('{view.prefix}') || {definition}"
     )
 
 
