@@ -60,11 +60,11 @@ class Observation:
         The profiles in force.
     name_problem
         Why nobody may have the name; empty where it may be had.
-    position
-        The position in the quota of the LNamespace's requester. It is asked for only where the
-        Namespace is absent, and has been reserved if it is ``HOLDS``.
+    limit_state
+        Whether the LNamespace is within the limit of its requester. It is determined only if the
+        Namespace is absent; ``WITHIN`` has been reserved.
     quota_message
-        What the LNamespace waits for if its position is another than ``HOLDS``.
+        What the LNamespace waits for, unless it is ``WITHIN``.
     owner_confirmed
         The API server has said that the LNamespace is there and stays, after its Namespace was
         seen without an owner reference.

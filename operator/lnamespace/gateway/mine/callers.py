@@ -90,7 +90,7 @@ class CallerAuthenticator:
 
     Parameters
     ----------
-    theirs
+    as_caller
         The API server, without credentials of the gateway.
     """
 
@@ -99,7 +99,7 @@ class CallerAuthenticator:
     as_caller: Upstream
 
     async def authenticate(self, exchange: Exchange) -> MineCaller:
-        """Return who is logged in, whomever they impersonate.
+        """Return the login of a request, before impersonation.
 
         Raises
         ------

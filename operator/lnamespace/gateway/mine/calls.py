@@ -33,9 +33,9 @@ class Platform:
 
     Parameters
     ----------
-    own
+    as_gateway
         With the credentials of the gateway's own account, which reads Namespaces.
-    theirs
+    as_caller
         With the credentials that a request brings, and no others.
     """
 

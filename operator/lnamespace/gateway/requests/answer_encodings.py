@@ -1,4 +1,4 @@
-"""How a client is answered: by JSON as the API server wrote it, by protobuf, or by YAML."""
+"""Encoders of answers: JSON as the API server wrote it, indented JSON, protobuf, or YAML."""
 
 import asyncio
 from collections.abc import Generator, Mapping
@@ -16,7 +16,7 @@ _LINES_AT_ONCE = 500
 
 
 class AnswerEncoding(Protocol):
-    """How a client wants to be answered: by JSON, or by protobuf."""
+    """An encoder of answers and of watch events for a client."""
 
     content_type: str
     stream_content_type: str
