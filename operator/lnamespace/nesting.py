@@ -25,7 +25,7 @@ def at_any_depth(read: Callable[..., R], *arguments: object) -> R:
     Raises
     ------
     RecursionError
-        It is nested deeper than the API server takes it.
+        The value is nested deeper than the API server takes it.
     """
     try:
         return read(*arguments)

@@ -60,17 +60,18 @@ class Bounds:
     Parameters
     ----------
     body
-        For reading a body.
+        Seconds to read a body.
     turn
-        For which a large body waits for the one before it. The API server itself waits no longer.
+        Seconds that a large body waits for the one before it. The API server itself waits no
+        longer.
     answer
-        For the endpoint's answer.
+        Seconds for the endpoint to answer.
     write
-        For sending an answer.
+        Seconds to send an answer.
     held_bytes
-        Of all bodies that are read or answered and of all answers that are sent. Above it large
-        bodies are refused. Small ones never are: a client that sends a few large ones slowly
-        would lock out all others.
+        The most bytes of all bodies that are read or answered, and of all answers that are sent.
+        Above it large bodies are refused. Small ones never are: a client that sends a few large
+        ones slowly would lock out all others.
     """
 
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)

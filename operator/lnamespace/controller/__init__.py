@@ -1,29 +1,29 @@
-"""The loop that makes the cluster as the LNamespaces say.
+"""The controller: reconciles LNamespaces and LClusters.
 
-Level-triggered: whatever happened, a key is put into the queue, and a worker compares what
-should be with what is. In the order in which they build on each other:
+It is level-triggered: each change adds a key to the queue, and a worker compares the desired
+objects with the observed ones. In the order in which the modules build on each other:
 
-* :mod:`~lnamespace.controller.queue` - which keys wait to be worked on.
+* :mod:`~lnamespace.controller.queue` - the keys that wait for a worker.
 * :mod:`~lnamespace.controller.resource` - the LNamespace as an API resource; pure.
 * :mod:`~lnamespace.controller.quota` - the limit of LNamespaces per requester.
 * :mod:`~lnamespace.controller.people` - which LNamespaces need which person.
 * :mod:`~lnamespace.controller.lnamespace_index` - the LNamespaces by UID, readable or not.
-* :mod:`~lnamespace.controller.cache` - what is known of the cluster, and whom news concerns.
+* :mod:`~lnamespace.controller.cache` - the stores of watched objects, and the keys of each change.
 * :mod:`~lnamespace.controller.accounts`, :mod:`~lnamespace.controller.profiles`,
   :mod:`~lnamespace.controller.admission_drift` - which ServiceAccounts there are, which profiles
   are in force, and whether the chart's policies are.
-* :mod:`~lnamespace.controller.status` - what to say of an LNamespace; pure.
-* :mod:`~lnamespace.controller.outcome` - what came of working on a key.
-* :mod:`~lnamespace.controller.observation`, :mod:`~lnamespace.controller.observer` - what is known
-  of one LNamespace, as a value, and what reads it from the cache.
-* :mod:`~lnamespace.controller.decision` - what is to be done about it; pure.
+* :mod:`~lnamespace.controller.status` - the status, with its conditions; pure.
+* :mod:`~lnamespace.controller.outcome` - the result of a reconcile.
+* :mod:`~lnamespace.controller.observation`, :mod:`~lnamespace.controller.observer` - the inputs
+  of a decision about one LNamespace, as a value, and what reads them from the cache.
+* :mod:`~lnamespace.controller.decision` - the desired objects, and the actions; pure.
 * :mod:`~lnamespace.controller.execution` - the writes, in order.
 * :mod:`~lnamespace.controller.report` - the status, Events and metrics;
   :mod:`~lnamespace.controller.events` - Events about LNamespaces and LClusters.
 * :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.person` - the reconcilers.
 * :mod:`~lnamespace.controller.outbox` - creates BillingRecords.
 * :mod:`~lnamespace.controller.deletion` - the end of an LNamespace, for the ledger;
-  :mod:`~lnamespace.controller.deleted` - deleted LNamespaces, until the ledger has been told.
+  :mod:`~lnamespace.controller.deleted` - deleted LNamespaces, until their deletion is recorded.
 * :mod:`~lnamespace.controller.lclusters` - the same for LClusters.
 * :mod:`~lnamespace.controller.dispatch` - makes the reconcilers; hands each key to its own.
 * :mod:`~lnamespace.controller.handlers` - the kopf handlers of LNamespaces.

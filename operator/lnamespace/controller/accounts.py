@@ -39,7 +39,8 @@ class Accounts:
         Raises
         ------
         ClusterError
-            It is not, or it cannot be asked: :class:`NoServiceAccount` if it may come.
+            The ServiceAccount is not there, its turn has not come, or it cannot be read;
+            :class:`NoServiceAccount` if it may be created later.
         """
         name, namespace = subject.name, subject.namespace
         if name_problem(namespace, NEVER):

@@ -44,15 +44,15 @@ NO_LIMITS = RequesterLimits()
 STANDBY_MEMORY = timedelta(hours=1)
 """How long a standby remembers that an LNamespace is gone.
 
-Who leads tells the ledger within seconds, and a failover takes less than a minute. Where nobody
-has led for longer, the webhook's announcements and the publisher's comparison tell it.
+The leader records a deletion within seconds, and a failover takes less than a minute. If there was
+no leader for longer, the webhook's pending deletions and the publisher's comparison record it.
 """
 
 SPONSOR_DELAY = 0.5
 """Seconds to wait before a person's owner references follow a change of the lists.
 
-They matter to the garbage collector alone, and a person listed by a thousand new LNamespaces
-would otherwise have one list of references written a thousand times.
+Only the garbage collector reads them. Without the pause, a person listed by a thousand new
+LNamespaces would have one list of references written a thousand times.
 """
 
 
@@ -68,7 +68,7 @@ WorkKey = Tenant | Person | Departed | TenantCluster
 
 TakeIn = Callable[[str, LNamespace | None, ObservedObject | None], None]
 News = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
-"""Told what an LNamespace was and what it is, before anything is done about it."""
+"""Called with an LNamespace before and after a change, before the caches act on it."""
 
 
 class Cache:
@@ -91,7 +91,7 @@ class Cache:
         self.index = LNamespaceIndex(self.of_our_class, self._became_readable)
         self._quota = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
         self.counted = asyncio.Event()
-        """Cleared while the writes of a previous leader are listed: no slot is given meanwhile."""
+        """Cleared while the writes of a previous leader are listed: no reservation is made then."""
         self.counted.set()
         self.deleted = DeletedLNamespaces()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
@@ -214,7 +214,7 @@ class Cache:
         waited = was is not None and self._quota.is_waiting(was.name)
         listed_before = self.index.as_read(was)
         self.index.note(old, new)
-        # People first: by the time the LNamespace is done, its sudoers are, and it need not wait.
+        # Impersonators first, so that the LNamespace finds them ready and need not wait for them.
         if known := was or is_:
             self._recount(known.name, listed_before, self.index.as_read(is_), self._quota.update)
         for lns in (was, is_):

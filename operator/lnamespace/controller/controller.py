@@ -39,10 +39,10 @@ from lnamespace.runtime.probes import Probes
 from lnamespace.settings import Settings, items
 
 SLOW_RETRY = 300.0
-"""Seconds before what will not pass by itself is tried again all the same."""
+"""Seconds before a failure that is not retryable is retried all the same."""
 
 LONGEST_TIMER = 86_400.0
-"""Seconds; an expiry further off is looked at again after this, for clocks are set."""
+"""Seconds; an expiry that is further off is checked again after this, because clocks are set."""
 
 AnyReflector = Reflector[ObservedObject] | Reflector[CachedLNamespace] | LClusterReflector
 
@@ -264,7 +264,7 @@ class Controller:
     async def _work(self, *, urgent: bool) -> None:
         while True:
             key = await self._queue.get(urgent=urgent)
-            # What may be out of date of what should be must not be acted upon.
+            # The store of LNamespaces is not up to date while it is being listed again.
             await self._source.synced.wait()
             started = self._busy[key] = time.monotonic()
             try:

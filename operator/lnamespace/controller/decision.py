@@ -51,7 +51,10 @@ from lnamespace.kube.state import DesiredObject
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
 
 SWITCH_DELAY = timedelta(seconds=1)
-"""How long both layouts of sudo are there: who has read the status before it changed acts by it."""
+"""How long the previous layout of sudo stays after the status names the new one.
+
+Clients may have read the old status, and act by it.
+"""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class ApplyResult:
 
     @property
     def failed(self) -> bool:
-        """Return whether anything did."""
+        """Return whether anything failed."""
         return bool(self.failures or self.profile_failures)
 
     def __add__(self, other: "ApplyResult") -> "ApplyResult":
@@ -85,12 +88,12 @@ class Changes:
     Parameters
     ----------
     profile
-        Make the profile's objects; they come first.
+        The actions on the profile's objects; they come first.
     others
-        Do everything else.
+        All other actions.
     admitting
-        Those of the others that let the first people into the Namespace. They are left out if
-        one of the profile's objects cannot be made: nobody is let in before these are there.
+        Those of ``others`` that create RoleBindings in a Namespace without any. They are left out
+        if one of the profile's objects cannot be made: nobody has access before these are there.
     profile_unknown
         The admitting actions are left out in any case.
     """
@@ -102,7 +105,7 @@ class Changes:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """Return all of them."""
+        """Return all actions, the profile's first."""
         return (*self.profile, *self.others)
 
 
@@ -123,15 +126,15 @@ class ReconcileDecision:
     now
         The time of the decision.
     changes
-        What makes the cluster as it should be.
+        The actions that create, change or delete objects.
     entries
         The entries of the lists that count.
     ownership
-        Whose the Namespace is.
+        The relation of the Namespace to the LNamespace.
     refusal
-        Why the LNamespace gets no Namespace; None where it gets one.
+        Why the LNamespace gets no Namespace; None if it gets one.
     billing
-        What the ledger is to be told.
+        The record that the ledger needs.
     """
 
     now: datetime
@@ -156,11 +159,11 @@ class SudoLayoutDecision:
     act_as
         The layout that the status is to name.
     changes
-        What keeps the previous layout's lists as they should be, or removes them.
+        The actions that keep the objects of the previous layout up to date, or remove them.
     changing
         The previous layout's objects are, or were until now, there.
     best_effort
-        A failure of the changes means nothing: their objects are about to go.
+        A failure of the changes is ignored: their objects are about to be deleted.
     """
 
     act_as: Conventions

@@ -1,4 +1,4 @@
-"""Deleted LNamespaces, until the ledger has been told."""
+"""Deleted LNamespaces, until their deletion is recorded."""
 
 from collections import UserDict
 
@@ -8,8 +8,8 @@ from lnamespace.controller.outbox import DeletedLNamespace
 class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
     """The deleted LNamespaces by UID, in the order of deletion, and by name.
 
-    Each deletion of a Namespace makes five events. Of 10,000 LNamespaces that were deleted at once
-    each event looked through all of them: 19 ms, for which nobody's revocation went on.
+    Each deletion of a Namespace makes five events. When 10,000 LNamespaces were deleted at once,
+    each event searched all of them: 19 ms, in which no revocation went on.
     """
 
     def __init__(self) -> None:

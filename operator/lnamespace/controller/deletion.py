@@ -1,4 +1,4 @@
-"""Tell the ledger of LNamespaces that are gone, once their Namespaces are."""
+"""Record deletions of LNamespaces for the ledger, once their Namespaces are gone."""
 
 from dataclasses import dataclass
 

@@ -32,8 +32,11 @@ STOPPING = 10.0
 """Seconds in which kopf has to stop."""
 
 _CANCEL_AGAIN = 3.0
-"""Seconds after which tasks of kopf that did not end are cancelled again: one that is cancelled at
-the moment at which what it waits for happens may miss it. Longer than kopf lets handlers finish."""
+"""Seconds after which tasks of kopf that did not end are cancelled again.
+
+A task can miss a cancellation that arrives together with the result it awaits. The time is longer
+than kopf lets handlers finish.
+"""
 
 _CRD = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
@@ -105,7 +108,7 @@ class EmbeddedKopf:
         Raises
         ------
         RuntimeError
-            It does not stop: only the end of the process ends it.
+            kopf does not stop: only the end of the process ends it.
         """
         if self._run is not None:
             await self._run.stop()
@@ -323,13 +326,13 @@ def _settings() -> kopf.OperatorSettings:
     settings.scanning.disabled = True
     settings.peering.standalone = True
     settings.persistence.diffbase_storage = _NoDiffs()
-    # kopf removes its finalizer where it needs none: nobody may know one to put there.
+    # kopf removes its finalizer from objects; a random name matches none.
     settings.persistence.finalizer = f"unused.invalid/{uuid.uuid4()}"
-    # The reflector lists; to kopf the watch tells from its beginning all there is.
+    # kopf must not list: the reflector does, and sends kopf all objects by the watch.
     settings.watching.initial_streaming = True
     # The reflector ends a watch that is silent for too long.
     settings.watching.inactivity_timeout = 3600
     settings.queueing.idle_timeout = 1
-    # It would kill the process so long after kopf was stopped, though only kopf was.
+    # Otherwise kopf kills the process some time after it was stopped; only kopf is to stop.
     settings.process.ultimate_exiting_timeout = None
     return settings

@@ -1,7 +1,7 @@
 """Liveness and readiness of the controller.
 
-A liveness failure is something that only a restart mends. Readiness fails while what the controller
-knows of the cluster may be wrong.
+Liveness fails on a problem that only a restart solves. Readiness fails while the caches of the
+cluster may be wrong.
 """
 
 import time
@@ -14,10 +14,10 @@ STUCK_WATCH = 300.0
 """Seconds; every request of a watch ends, well or not, in a third of that."""
 
 STUCK_WORKER = 600.0
-"""Seconds; a reconcile can take as long where every request waits until its time is over."""
+"""Seconds; a reconcile takes as long if every request times out."""
 
 SILENCE = 180.0
-"""Seconds without news of a kind after which what is known of it may be wrong."""
+"""Seconds without a watch event or an answer after which the cache of a kind may be wrong."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ class Departed:
 class DeletedLNamespace(msgspec.Struct, frozen=True):
     """An LNamespace as it was last seen, and when it, or its Namespace, was seen to be gone.
 
-    ``pending_recorded``: the outbox says that it goes, should nobody see the rest.
+    ``pending_recorded``: the outbox has a pending deletion, in case this process does not see the
+    end of it.
     """
 
     lns: LNamespace
@@ -59,10 +60,15 @@ class DeletedLNamespace(msgspec.Struct, frozen=True):
 class BillingRecorder:
     """A recorder that creates BillingRecords idempotently: each is named by the id of its event.
 
-    ``recorded`` are the UIDs of the LNamespaces of which something was recorded, whether or not
-    their status came to say so. ``waited`` are those that have waited for a Namespace of
-    their name to go; of those of before a restart the status says it. ``started_at`` is when what
-    waited had its own: not when that could be recorded at last.
+    Parameters
+    ----------
+    recorded
+        The UIDs of LNamespaces with a record, even if their status lacks it.
+    waited
+        The UIDs of LNamespaces that waited for another Namespace of their name to be gone; after a
+        restart the status shows it.
+    started_at
+        By UID, when such an LNamespace got its Namespace.
     """
 
     client: Client

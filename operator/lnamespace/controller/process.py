@@ -20,7 +20,7 @@ def run(settings: Settings) -> None:
     Raises
     ------
     LNamespaceError
-        It cannot run; the message says why.
+        The controller cannot start; the message says why.
     """
     asyncio.run(_serve(settings))
 

@@ -44,7 +44,7 @@ def refuse_suspended(tenant: ServedTenant, request: ResourceRequest | PathReques
     Raises
     ------
     Refused
-        It is closed; or it is read-only, and the request is no read.
+        The LCluster is closed; or it is read-only, and the request is no read.
     """
     suspended = tenant.cluster.spec.suspend
     reads = request.verb in READ_VERBS

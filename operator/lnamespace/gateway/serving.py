@@ -235,7 +235,7 @@ class Gateway:
         Raises
         ------
         Refused
-            They may not.
+            The user may not make the request.
         """
         attributes = request_attributes(request)
         authorizer = inbound.tenant.authorizer

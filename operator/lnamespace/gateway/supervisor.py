@@ -184,7 +184,7 @@ class Supervisor:
         Raises
         ------
         SettingsError
-            It ended before all workers were ready for the first time.
+            The worker ended before all workers were ready for the first time.
         """
         while not self.stop.is_set():
             code = await worker.run(self.settings, self.lock)

@@ -45,7 +45,7 @@ def decode(decoder: msgspec.json.Decoder[D], answer: bytes | msgspec.Raw) -> D:
     Raises
     ------
     Unreadable
-        It is not JSON, or not of that form.
+        The answer is not JSON, or not of that form.
     """
     try:
         return at_any_depth(decoder.decode, answer)
@@ -59,7 +59,7 @@ def version_of(text: str) -> int:
     Raises
     ------
     Unreadable
-        It is not a number.
+        The text is not a number.
     """
     try:
         return int(text)

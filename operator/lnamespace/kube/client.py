@@ -34,10 +34,11 @@ FIELD_MANAGER = "lnamespace"
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _READ_TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=5, sock_read=30)
-"""Of what is read it counts how long nothing comes: a page of a list may be large and the way
+"""For reads, the longest pause between two chunks: a page of a list may be large, and the network
 slow. The API server itself gives up after 60 s."""
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=90)
-"""A watch that is silent for so long is a dead one: the server was asked to end it before."""
+"""The connection of a watch that is silent for longer is dead: the server was asked to end it
+before."""
 
 
 @dataclass(frozen=True)
@@ -285,10 +286,10 @@ class Client:
 
 
 def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Make a socket that notices within half a minute that nobody is at the other end.
+    """Make a socket that notices within half a minute that the other end is gone.
 
-    A watch waits for news and sends nothing: of a machine that is gone without a word it would
-    hear nothing for as long as its silence is taken for quiet.
+    A watch waits and sends nothing. Without TCP keep-alive, it would not notice that the API
+    server's machine is gone until the time-out of a silent watch.
     """
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)

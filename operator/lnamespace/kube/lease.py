@@ -106,7 +106,7 @@ class LeaderElector:
         Raises
         ------
         LostLease
-            It could not be renewed in time, or somebody else has it.
+            The Lease could not be renewed in time, or another process has it.
         """
         while self.leads:
             await asyncio.sleep(self._config.retry_period)

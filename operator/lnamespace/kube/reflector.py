@@ -31,12 +31,14 @@ from lnamespace.kube.store import Store, T
 from lnamespace.nesting import at_any_depth
 
 WATCH_SECONDS = 60
-"""About how long the API server is asked to keep a watch open. A quiet kind may have nothing to
-tell for hours, not even by a bookmark: a watch that ends in good order is how we know that the
-connection lives, so it must end before the client gives up a silent one."""
+"""About how long the API server is asked to keep a watch open.
+
+A kind that does not change may have no event for hours, not even a bookmark. A watch that ends in
+good order shows that the connection lives, so it must end before the client gives up a silent one.
+"""
 _BACKOFF = Backoff(longest=5.0)
 _PATIENCE = 3
-"""Refusals of a watch in a row after which its place is given up."""
+"""Refusals of a watch in a row after which the client lists again."""
 _SPREAD = (0.75, 1.25)
 """Not all watches of all processes end in the same second."""
 _RESTORABLE = 1.0
@@ -162,7 +164,7 @@ class Reflector(Generic[T]):
         self._let_in = math.inf
         self._version = 0
         self._newest = 0
-        """Our place in the watch when it was lost the last time."""
+        """The resource version of our watch when it was last lost."""
         self._page_size = PageSize()
         self.resource = resource
         self.activity = WatchActivity()
@@ -191,8 +193,8 @@ class Reflector(Generic[T]):
             except ClusterError as error:
                 self._note(error, _lost(error, failures))
                 await asyncio.sleep(error.retry_after)
-            # A watch that sent anything worked, as did one that lasted without anything to send;
-            # what did not must not be asked without a pause.
+            # A watch worked if it sent anything, or lasted without anything to send. After any
+            # other one there must be a pause.
             worked = self._version > before or time.monotonic() - self._let_in > _LASTING
             failures = 0 if worked else failures + 1
             await asyncio.sleep(_BACKOFF.delay(failures))
@@ -208,21 +210,23 @@ class Reflector(Generic[T]):
             self._newest = max(self._newest, self._version)
             self._version = 0
         if lost or self._may_be_restored():
-            # Of a cluster that was restored another kind may be known already: what is there of it
-            # and was not wanted any more in the lost future was taken away again.
+            # After a restore from a backup another kind may be listed before this one. RoleBindings
+            # were: one was deleted because its LNamespace, which the restore had brought back, was
+            # still missing in this store. So nothing is decided by the store until it is listed.
             self.synced.clear()
 
     def _last_heard(self) -> float:
-        """Return since when the API server may be away: now, unless it has long been silent."""
+        """Return since when the API server may be down: now, unless it has long been silent."""
         now, heard = time.monotonic(), self.activity.heard
         return heard if now - heard > WATCH_SECONDS * _SPREAD[1] else now
 
     def _may_be_restored(self) -> bool:
-        """Return whether the API server was away for long enough to have been restored.
+        """Return whether the API server was down for long enough to have been restored.
 
-        One that was restored from a backup lets a watch in from our place, which it has not
-        reached, and tells it nothing until then (seen of kube-apiserver 1.36). If it has passed
-        that place already, by writes of its own, no resource version tells the difference.
+        After a restore from a backup, the API server accepts a watch from our resource version,
+        which it has not reached, and sends no event until it has (observed in kube-apiserver 1.36).
+        If new writes have taken it past that version already, no resource version shows that it
+        was restored.
         """
         return time.monotonic() - self._down_since > _RESTORABLE
 

@@ -126,7 +126,7 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
     Raises
     ------
     Unreadable
-        It is not JSON, or not of that form.
+        The object is not JSON, or not of that form.
     """
     read = decode(_object, raw)
     meta = read.metadata

@@ -69,7 +69,7 @@ def convert_manifest(manifest: Json, version: str, names: Names) -> Json:
     Raises
     ------
     ModelError
-        It is not an LNamespace in a known version; the message says what it is.
+        The manifest is not an LNamespace in a known version; the message says what it is.
     """
     metadata = manifest.get("metadata")
     if manifest.get("kind") != lnamespace.KIND or not isinstance(metadata, dict):

@@ -39,7 +39,7 @@ def parse_quantity(text: str) -> Decimal:
     Raises
     ------
     ValueError
-        It is no quantity.
+        The text is not a quantity.
     """
     found = _QUANTITY.fullmatch(text)
     if found is None:
@@ -55,7 +55,7 @@ def parse_amount(resource: str, text: str, *, up: bool = True) -> int:
     Raises
     ------
     ValueError
-        It is no quantity.
+        The text is not a quantity.
     """
     scaled = parse_quantity(text) * (1000 if _in_thousandths(resource) else 1)
     return int(scaled.to_integral_value(ROUND_CEILING if up else ROUND_FLOOR))

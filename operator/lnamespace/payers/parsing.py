@@ -89,7 +89,7 @@ def decode(content: bytes, source: str) -> Payers:
     Raises
     ------
     PayersError
-        It cannot be used; the message has ``source``, the line and the field.
+        The file cannot be used; the message has ``source``, the line and the field.
     """
     if len(content) > BYTES_MAX:
         raise PayersError(f"{source}: larger than {BYTES_MAX} bytes")

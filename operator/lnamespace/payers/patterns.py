@@ -64,7 +64,8 @@ def compile_pattern(pattern: str) -> GroupPattern:
     Raises
     ------
     PayersError
-        It is not a regular expression of RE2, is too large, or has a named group that is no field.
+        The pattern is not a regular expression of RE2, is too large, or has a named group that
+        is not a field.
     """
     found = _compile(pattern)
     if unknown := sorted(found.fields - set(BILLING_TEXTS)):

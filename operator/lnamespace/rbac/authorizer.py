@@ -112,7 +112,7 @@ class Authorizer:
         return None
 
     def _bound(self, user: User, namespace: str) -> Iterator[_Bound]:
-        """Give the bindings that apply to a user, with their rules; None if there is no role."""
+        """Yield the bindings that apply to a user, with their rules; None if there is no role."""
         store = self.store
         for binding, subject in store.base.bindings.of_user(user):
             yield binding, subject, self._base_rules(binding.role.name)

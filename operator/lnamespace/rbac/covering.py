@@ -71,7 +71,7 @@ class _HeldRights:
         return any(self._covers(own, wanted) for own in self._candidates(wanted))
 
     def _candidates(self, wanted: AccessRule) -> Iterator[AccessRule]:
-        """Give the rules that may cover another: they are about its first resource."""
+        """Yield the rules that may cover another: they are about its first resource."""
         if not wanted.resources:
             yield from self._of_urls
             return

@@ -49,7 +49,7 @@ class ReviewSelector(Struct, rename="camel", omit_defaults=True):
 
 
 def selector_causes(selector: ReviewSelector | None, path: str, kind: str) -> Iterator[Cause]:
-    """Give what is wrong with a selector; ``kind`` is field or label."""
+    """Yield what is wrong with a selector; ``kind`` is field or label."""
     if selector is None:
         return
     if len(selector.raw_selector.encode()) > MAX_RAW:

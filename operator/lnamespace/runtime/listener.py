@@ -65,7 +65,7 @@ class Connection(RequestHandler):
 
     @property
     def idle(self) -> bool:
-        """Tell whether no request is under way, not even the first bytes of one."""
+        """Return whether no request is under way, not even the first bytes of one."""
         return not self.busy and self._deadline is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -159,7 +159,7 @@ class Listener(web.Server):
 
     @property
     def accepting(self) -> bool:
-        """Tell whether new connections are accepted."""
+        """Return whether new connections are accepted."""
         return self._server is not None and self._server.is_serving()
 
     async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:

@@ -9,14 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""Of mallopt(3)."""
+"""The parameters of mallopt(3)."""
 _LONG = 4 * 1024 * 1024
 _KEPT = 8 * 1024 * 1024
-"""Bytes that are kept where they are free at the end. Each buffer from 128 KiB on was once given
-back at once: pages that the system had to clear again were a third of what a list of 1,000 costs.
+"""Bytes of free memory at the end of the heap that are kept.
+
+By default each buffer from 128 KiB on is given back at once. The system then had to clear its pages
+again, which was a third of the cost of a list of 1,000.
 """
 _TLS_BUFFER = 32 * 1024
-"""Two records of TLS."""
+"""The size of two TLS records."""
 _MUCH = 200 * 1024 * 1024
 _SECONDS = 5.0
 _SEARCH_SECONDS = 30.0
@@ -24,11 +26,11 @@ _SEARCH_SECONDS = 30.0
 
 
 def shorten_buffers() -> None:
-    """Have short buffers for TLS, and very long ones given back to the system when they are free.
+    """Shorten the buffers of TLS, and return free memory of very long buffers to the system.
 
-    asyncio gives each TLS connection a buffer of 256 KiB: three thousand idle clients had a
-    gigabyte. And once it has freed a long buffer, glibc keeps up to 32 MiB of each between shorter
-    ones: after forty lists of 20 MiB a gateway had a gigabyte for good.
+    asyncio gives each TLS connection a buffer of 256 KiB: three thousand idle clients took a
+    gigabyte. And glibc keeps up to 32 MiB of each long buffer that is free, between shorter ones:
+    after forty lists of 20 MiB a gateway kept a gigabyte.
     """
     sslproto.SSLProtocol.max_size = _TLS_BUFFER
     with suppress(AttributeError, OSError):  # Other systems have other allocators.
@@ -40,8 +42,8 @@ def shorten_buffers() -> None:
 async def keep_giving_back() -> None:
     """Return free memory to the system every few seconds while the process has more than 200 MiB.
 
-    Garbage too, which is looked for rarely: with nothing to do, a gateway kept what clients had
-    left that were cut off while they did not read.
+    Garbage is collected before, which Python does rarely in an idle process: a gateway kept the
+    buffers of clients that were cut off while they did not read.
     """
     searched = 0.0
     while True:
@@ -55,7 +57,7 @@ async def keep_giving_back() -> None:
 
 
 def give_back() -> None:
-    """Give free memory back to the system."""
+    """Return free memory to the system."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -5,7 +5,7 @@ from the tenant to the platform's API server, "down" is the way back. "Tenant sp
 tenant writes a name (``prod``), "upstream spelling" how the API server stores it (``acme-prod``).
 In the code, ``above`` is a value in upstream spelling and ``below`` one in tenant spelling.
 
-From the lowest floor up:
+The layers, from the lowest one up:
 
 - :mod:`~lnamespace.translate.protocol`: Kubernetes' API as any cluster speaks it.
 - :mod:`~lnamespace.translate.names`: the names of one tenant, in both directions.

@@ -46,7 +46,7 @@ class Snapshot:
     rights: frozenset[Right]
 
     def says_the_same(self, other: "Snapshot") -> bool:
-        """Tell whether at most the dates differ."""
+        """Return whether at most the dates differ."""
         return (self.role, self.server, self.rights) == (other.role, other.server, other.rights)
 
 

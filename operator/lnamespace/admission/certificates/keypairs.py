@@ -89,7 +89,7 @@ def make_pair(spec: CertificateSpec, now: datetime) -> KeyPair:
 
 
 def trusts(bundle: bytes, pair: KeyPair) -> bool:
-    """Tell whether a bundle has the pair's CA."""
+    """Return whether a bundle has the pair's CA."""
     cas = certificates_of(pair.ca)
     return bool(cas) and set(cas) <= set(certificates_of(bundle))
 
@@ -120,14 +120,14 @@ def not_before(pair: KeyPair) -> datetime:
 
 
 def covers(pair: KeyPair, names: Iterable[str]) -> bool:
-    """Tell whether the serving certificate is valid for all of the names."""
+    """Return whether the serving certificate is valid for all of the names."""
     found = _leaf(pair.certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     return set(alternative_names(names)) <= set(found.value)
 
 
 @lru_cache(maxsize=64)
 def is_signed(pair: KeyPair) -> bool:
-    """Tell whether one of the pair's CAs signed its certificate."""
+    """Return whether one of the pair's CAs signed its certificate."""
     certificate = _leaf(pair.certificate)
     return any(_issued(certificate, ca) for ca in certificates_of(pair.ca))
 

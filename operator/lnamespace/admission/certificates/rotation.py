@@ -116,7 +116,7 @@ def pair_to_serve(seen: ObservedState, spec: CertificateSpec) -> KeyPair | None:
 
 
 def is_settled(held: SharedPair, spec: CertificateSpec, now: datetime) -> bool:
-    """Tell whether every API server has had the time to read the caBundles that trust it."""
+    """Return whether every API server has had the time to read the caBundles that trust it."""
     return held.trusted_since is not None and now - held.trusted_since >= spec.settle
 
 
@@ -152,13 +152,13 @@ def _with_trusted_since(held: SharedPair, seen: ObservedState) -> SharedPair:
 
 
 def _trusts_another(held: SharedPair, seen: ObservedState) -> bool:
-    """Tell whether a caBundle trusts another pair, which a replica may be serving then."""
+    """Return whether a caBundle trusts another pair, which a replica may be serving then."""
     ours = set(certificates_of(held.pair.ca))
     trusted = {ca for present in seen.bundles for ca in certificates_of(present)}
     return any(ca.not_valid_after_utc > seen.now for ca in trusted - ours)
 
 
 def _is_due(pair: KeyPair, spec: CertificateSpec, now: datetime) -> bool:
-    """Tell whether two thirds of the pair's life are over, or a name is missing."""
+    """Return whether two thirds of the pair's life are over, or a name is missing."""
     begin, end = not_before(pair), not_after(pair)
     return now >= begin + (end - begin) * 2 / 3 or not covers(pair, spec.names)

@@ -58,7 +58,7 @@ def charge_source(spec: Json) -> str:
 
 
 def is_same_charge(asked: Json, old: Json) -> bool:
-    """Tell whether two charges are the same; an empty field is one that is not there."""
+    """Return whether two charges are the same; an empty field is one that is not there."""
     return {k: v for k, v in asked.items() if v and k in FIELDS} == {
         k: v for k, v in old.items() if v and k in FIELDS
     }

@@ -34,7 +34,7 @@ class Editors:
         return cls(managers, sudoers, until)
 
     def include(self, user: UserInfo) -> bool:
-        """Tell whether a user is among them, by name or by a group."""
+        """Return whether a user is among them, by name or by a group."""
         return any(
             subject.name in user.groups
             if subject.kind is SubjectKind.GROUP

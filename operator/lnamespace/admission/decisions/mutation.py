@@ -50,7 +50,7 @@ def mutate(request: AdmissionRequest, policy: Policy, context: ReviewContext) ->
 
 
 def _overfull(spec: object) -> bool:
-    """Tell whether a list or the labels are longer than the schema allows."""
+    """Return whether a list or the labels are longer than the schema allows."""
     if not isinstance(spec, dict):
         return False
     billing = spec.get("billing")

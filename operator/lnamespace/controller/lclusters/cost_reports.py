@@ -101,7 +101,7 @@ def decode_report(month: str, content: bytes) -> Costs:
     Raises
     ------
     MsgspecError
-        It is no report.
+        The content is not a report.
     """
     sums: dict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
     for row in _rows.decode(content):

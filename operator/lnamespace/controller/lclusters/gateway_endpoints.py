@@ -22,7 +22,7 @@ def parse_endpoints(option: str) -> GatewayEndpoints:
     Raises
     ------
     SettingsError
-        It is not a list of addresses of one family with one port.
+        The option is not a list of addresses of one family with one port.
     """
     if not option:
         return GatewayEndpoints()

@@ -22,11 +22,11 @@ CONTROLLER_SECONDS = 30.0
 REQUEST_SECONDS = 2.0
 """How long a share is kept for a request of the gateway, which asks again while it waits.
 
-What was kept for a request that had ended was refused to others of the LCluster.
+A share that was kept after the request had ended was refused to others of the LCluster.
 """
 
 _MOST_DEMANDS = 100
-"""Of one namespace. Tenants write Events too, and could fill the memory with other amounts."""
+"""The most demands of one namespace: tenants can write Events too, and could fill the memory."""
 
 
 class CachedShareQuota(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def read_share_quota(raw: bytes | msgspec.Raw, names: Names) -> CachedShareQuota
     Raises
     ------
     Unreadable
-        It is not JSON, or not of that form.
+        The object is not JSON, or not of that form.
     """
     read = answers.decode(_decoder, raw)
     meta = read.metadata

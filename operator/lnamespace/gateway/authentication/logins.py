@@ -78,7 +78,7 @@ class Login:
         Raises
         ------
         Refused
-            Nobody.
+            The credential is revoked: Unauthorized.
         """
         if self.credential in revoked:
             raise unauthorized(f"the credential {self.credential} is revoked")

@@ -75,7 +75,7 @@ async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
     Raises
     ------
     UpstreamRefused
-        It cannot be read.
+        The object cannot be read.
     """
     response = await read_stored(upstream, call)
     body = await response.read()

@@ -127,7 +127,8 @@ class RootAuthority:
         Raises
         ------
         Refused
-            It names the CA of an LCluster, of this root or another, and that did not issue it.
+            The certificate names the CA of an LCluster, of this root or another, which did not
+            issue it.
         """
         identity = _named_issuer(certificate)
         if identity is None:
@@ -154,7 +155,7 @@ def read_root(certificate: bytes, key: bytes) -> RootAuthority:
     Raises
     ------
     ValueError
-        It is none, or the key is not the certificate's.
+        One of the two is not in PEM, or the key is not the certificate's.
     """
     held = serialization.load_pem_private_key(key, None)
     read = x509.load_pem_x509_certificate(certificate)

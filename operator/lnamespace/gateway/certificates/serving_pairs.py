@@ -30,7 +30,7 @@ class ServingPair(Protocol):
         Raises
         ------
         SettingsError
-            There is none, or it cannot be read.
+            There is no pair, or it cannot be read.
         """
 
 

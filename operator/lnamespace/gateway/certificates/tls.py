@@ -67,7 +67,7 @@ class ClientCertificates:
         Raises
         ------
         Refused
-            It names the CA of an LCluster, which did not issue it.
+            The certificate names the CA of an LCluster, which did not issue it.
         """
         return self.root.issuer_of(certificate) if self.root else None
 
@@ -132,7 +132,7 @@ class ServerContext:
         Raises
         ------
         SettingsError
-            There is none, or it cannot be read.
+            There is no certificate, or it cannot be read.
         """
         before = self._served
         self._served = self._pair.current()

@@ -124,7 +124,7 @@ class Share:
         Raises
         ------
         Refused
-            There is no room for them.
+            There is no room for the bytes.
         """
         size *= self.expansion
         more = max(self.size + size - _SMALL, 0) - self.counted

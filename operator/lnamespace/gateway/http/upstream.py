@@ -60,7 +60,7 @@ class UpstreamPool:
         Raises
         ------
         Unreachable
-            There is no answer; a write may have been carried out all the same.
+            The API server did not answer; a write may have been carried out all the same.
         """
         sized = [("Host", self.authority), *headers]
         if body or method in ("POST", "PUT", "PATCH"):

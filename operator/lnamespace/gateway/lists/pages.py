@@ -41,7 +41,7 @@ def read_page(body: bytes) -> ListedPart:
     Raises
     ------
     ValueError
-        It is not one.
+        The body is not a page of a list.
     """
     return at_any_depth(_page.decode, body)
 

@@ -55,7 +55,7 @@ class TokenSealer:
         Raises
         ------
         Refused
-            It is no token of this list, or too old.
+            The token is not one of this list, or is too old.
         """
         binding = list_binding(request, owner)
         return unseal(token, binding, self.keys, time.time())

@@ -37,7 +37,7 @@ from lnamespace.translate.protocol.verbs import CONNECTIONS
 _DISCOVERY = ("/api", "/apis", "/openapi", "/version")
 _COUNTED = PathRequest("get", "/")
 _CONFIRM_SECONDS = 5.0
-"""How often it is asked whether whoever has a watch or stream open may still impersonate."""
+"""Seconds between two checks that the caller of an open watch or stream may still impersonate."""
 
 Request = ResourceRequest | PathRequest | None
 
@@ -88,7 +88,7 @@ class MineHandler:
         Raises
         ------
         Refused
-            It is refused; nothing has been answered.
+            The request is refused; nothing has been answered.
         ClusterError
             The API server does not answer.
         """
@@ -115,7 +115,7 @@ class MineHandler:
                 await self._counted(inbound, request)
 
     async def _counted(self, inbound: CallerRequest, request: Request) -> None:
-        """Answer, in one of the places of the login."""
+        """Answer, within the concurrency limit of the login."""
         owner, share, size = (
             inbound.caller.account,
             inbound.share,
@@ -132,8 +132,8 @@ class MineHandler:
     def _cut_after_impersonation(self, inbound: CallerRequest) -> Iterator[None]:
         """Cut a watch or stream when its caller may not impersonate any more.
 
-        No RoleBinding in the namespace says so: sudo is bound to a group or an account there, and
-        who is taken off the sudoers may only not impersonate those.
+        No RoleBinding in the namespace changes then: sudo is bound to a group or an account there,
+        and a removed sudoer loses nothing but the right to impersonate them.
         """
         sent = inbound.exchange.request
         if not inbound.caller.impersonator or not (sent.method == "GET" or sent.upgrade):

@@ -1,4 +1,4 @@
-"""Which Namespaces of the platform's cluster are those of LNamespaces."""
+"""A watch of the Namespaces that belong to LNamespaces."""
 
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.tenants.namespaces import WatchedObject
@@ -14,7 +14,7 @@ from lnamespace.model.names import Names
 def reflect_lnamespaces(
     client: Client, names: Names, rights: NamespaceRights
 ) -> Reflector[WatchedObject]:
-    """Return what tells ``rights`` of the Namespaces that the controller has labelled."""
+    """Return a reflector of labelled Namespaces that updates ``rights``."""
 
     def changed(old: WatchedObject | None, new: WatchedObject | None) -> None:
         rights.update_namespace(old, new, store.last_version)

@@ -1,8 +1,8 @@
-"""In which namespaces people have rights by LNamespaces, and since when.
+"""The namespaces in which users have rights through LNamespaces, and since which resource version.
 
-The RoleBindings that the controller writes into the Namespaces of LNamespaces count: the API server
-decides by them, and their resource versions say whether a client that resumes at a version knows of
-them.
+The RoleBindings that the controller writes into the Namespaces of LNamespaces count. The API server
+decides by them, and their resource versions show whether a client that resumes at a version has
+seen them.
 """
 
 import time

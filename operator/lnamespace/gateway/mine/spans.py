@@ -66,8 +66,9 @@ def parse_platform_request(
     Raises
     ------
     Refused
-        It is a watch in a form that we do not read: it would be neither counted nor cut when
-        rights end, for the API server takes the first of two parameters, and deprecated paths.
+        The request is a watch in a form that we do not read. The API server reads it (it takes
+        the first of two parameters, and deprecated paths), and such a watch would be neither
+        counted nor cut when rights end.
     """
     try:
         return parse_request(method, target, table, "")

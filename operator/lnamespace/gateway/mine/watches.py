@@ -79,7 +79,7 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
     Raises
     ------
     Refused
-        In none of them.
+        The caller may watch in no namespace.
     UpstreamRefused
         The API server refuses to answer.
     """

@@ -21,7 +21,7 @@ async def answer_synthetic(call: TenantCall) -> None:
     Raises
     ------
     Refused
-        There is no such object, the options cannot be read, or the request would write.
+        The object does not exist, the options cannot be read, or the request would write.
     """
     request = call.request
     if request.verb not in READ_VERBS:

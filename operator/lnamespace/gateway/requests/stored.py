@@ -21,7 +21,7 @@ async def read_stored(upstream: Upstream, call: TenantCall) -> UpstreamResponse:
     Raises
     ------
     Unreachable
-        There is no answer.
+        The API server did not answer.
     """
     target = upstream_target(read_request(call), call.view)
     # The client of a write may have asked for a table, or for a stream.

@@ -58,7 +58,7 @@ def read_watched(raw: bytes | msgspec.Raw) -> WatchedObject:
     Raises
     ------
     ValueError
-        It has no metadata.
+        The object has no metadata.
     """
     metadata = _object.decode(raw).metadata
     version = version_of(metadata.resource_version)

@@ -115,7 +115,7 @@ def count_of(page: bytes) -> int:
     Raises
     ------
     ClusterError
-        It is no list.
+        The answer is not a list.
     """
     found = decode(_page, page)
     return len(found.items or ()) + found.metadata.remaining_item_count

@@ -80,7 +80,7 @@ def read_volume(raw: bytes | msgspec.Raw) -> VolumeSize:
     Raises
     ------
     ValueError
-        It is none.
+        The object is not a PersistentVolume.
     """
     found = _decode(raw)
     meta, spec = found.metadata, found.spec

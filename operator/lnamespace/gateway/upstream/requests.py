@@ -137,7 +137,7 @@ class Upstream:
         Raises
         ------
         Unreachable
-            There is no answer.
+            The API server did not answer.
         """
         token = await self._token()
         credentials = (("authorization", token),) if token else ()
@@ -156,7 +156,7 @@ class Upstream:
         Raises
         ------
         Unreachable
-            There is no answer.
+            The API server did not answer.
         """
         headers = (*credentials, ("content-type", JSON), ("accept", JSON))
         return await self.send(
@@ -169,7 +169,7 @@ class Upstream:
         Raises
         ------
         ClusterError
-            It was not answered, or not by 200.
+            The API server did not answer, or not by 200.
         """
         response = await self.send("GET", target, identity, headers)
         body = await response.read()

@@ -129,9 +129,9 @@ class MergedWatch:
         Raises
         ------
         UpstreamRefused
-            It refuses the watch.
+            The API server refuses the watch.
         ClusterError
-            It does not answer.
+            The API server does not answer.
         """
         if self._members:
             with suppress(TimeoutError):
@@ -245,7 +245,7 @@ class MergedWatch:
             self._log.record_position(self._history, event.namespace, head.version, sent=is_event)
         elif is_event:
             if event.namespace not in self._partly:
-                # Who comes back now would never be sent the DELETED of what went meanwhile.
+                # A client that resumes here would miss deletions in this namespace.
                 self._partly.add(event.namespace)
                 self._log.record_position(self._history, event.namespace, NOWHERE)
             self._log.record_sent(self._history, head.version)

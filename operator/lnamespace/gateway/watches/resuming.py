@@ -74,7 +74,7 @@ def read_event(line: bytes) -> EventHead:
     Raises
     ------
     ValueError
-        It is not an event.
+        The line is not an event.
     """
     return at_any_depth(_head.decode, line)
 
@@ -210,8 +210,8 @@ class ResumeLog:
     Each watch has its own: when two send the same version, one may have sent older events of other
     namespaces, and the other not yet.
 
-    Whose histories are longest makes room: when all owners shared 500 watches, one tenant with as
-    many pushed out those of all others, whose clients then missed events.
+    The owner with the longest histories loses its oldest one first. When all owners shared 500
+    watches, one tenant with as many pushed out those of all others, whose clients missed events.
     """
 
     def __init__(self) -> None:
@@ -274,7 +274,7 @@ class ResumeLog:
         return own
 
     def _make_room(self) -> None:
-        """Forget histories of whoever has most, while all are too long."""
+        """Forget the oldest history of the owner with the most steps, until all fit."""
         while self.size > _REMEMBERED_STEPS:
             owner = max(self._owners, key=lambda each: self._owners[each].size)
             self.size -= self._owners[owner].drop_oldest()

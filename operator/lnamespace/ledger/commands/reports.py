@@ -206,7 +206,7 @@ async def _lclusters(settings: Settings) -> tuple[BilledLCluster, ...]:
     Raises
     ------
     SettingsError, ClusterError, ModelError
-        They cannot be listed or read.
+        The LClusters cannot be listed or read.
     """
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         resource = lcluster_resource(Names(settings.api_group_suffix))

@@ -51,7 +51,7 @@ def open_bill(name: str) -> Iterator[Iterator[str]]:
     Raises
     ------
     SettingsError
-        It cannot be read, or is not text in UTF-8.
+        The file cannot be read, or is not text in UTF-8.
     """
     try:
         with _binary(name) as raw:

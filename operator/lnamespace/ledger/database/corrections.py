@@ -54,7 +54,7 @@ def correcting_rows(history: Sequence[Row], request: Correction) -> tuple[Row, .
     Raises
     ------
     SettingsError
-        It cannot be corrected so; the message says what can be done.
+        The event cannot be corrected so; the message says what can be done.
     """
     known = {row["event_id"]: row for row in history}
     wrong = known.get(request.event_id)
@@ -101,7 +101,8 @@ def effect(
     Raises
     ------
     SettingsError
-        It would do something else than it says; the message says what, and which times are free.
+        The correction would do something else than it says; the message says what, and which
+        times are free.
     """
     before, after = preview(history, ()), preview(history, made)
     problem = _closed(before, after)

@@ -16,7 +16,7 @@ def existing_ledger(settings: Settings, read_only: bool = True) -> Ledger:
     Raises
     ------
     LedgerMisconfigured
-        There is no such file.
+        The database file does not exist.
     """
     file = _file(settings)
     if file and not file.exists():

@@ -212,7 +212,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            Neither can be read.
+            Neither the view nor the table can be read.
         """
         view = schema.view_of(self.table)
         with engines.transaction(self.engine) as connection:

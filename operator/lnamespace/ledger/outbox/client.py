@@ -99,7 +99,7 @@ class OutboxClient:
         Raises
         ------
         ClusterError
-            It could not be created.
+            The object could not be created.
         """
         body = msgspec.json.encode(manifest(record, self._names))
         try:
@@ -119,7 +119,7 @@ class OutboxClient:
         Raises
         ------
         ClusterError
-            It may still exist.
+            The object may still exist.
         """
         with suppress(NotFound, Conflict):
             async with self._slots:

@@ -40,16 +40,16 @@ from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 
 OUTBOX_MAX = 10_000
-"""With more records in the outbox no comparison is made: its records are the least urgent."""
+"""With more records in the outbox there is no comparison, whose records are the least urgent."""
 
 RETRY = Backoff(first=5.0, longest=300.0)
-"""Before a database that failed is tried again."""
+"""The delay before a failed database is tried again."""
 
 UNPARK_SECONDS = 5.0
-"""Between two checks whether a refused record is to be tried again."""
+"""Seconds between two checks whether a refused record is to be tried again."""
 
 REMOVAL = Backoff(longest=300.0)
-"""Before a record that could not be deleted is tried again."""
+"""The delay before a failed deletion of a record is tried again."""
 
 COMPARISONS_MAX = 4
 """Comparisons in a row while they find differences. Differences that remain need a person."""
@@ -66,7 +66,7 @@ def run(settings: Settings) -> None:
     Raises
     ------
     LNamespaceError
-        It cannot run; the message says why.
+        The publisher cannot start; the message says why.
     """
     asyncio.run(_serve(settings))
 

@@ -53,7 +53,7 @@ class AnswerTranslator:
         Raises
         ------
         Foreign
-            If it is one object, and not this tenant's.
+            The answer is one object, which is not this tenant's.
         """
         kind = text_of(members.get("kind", b"null"))
         version = text_of(members.get("apiVersion", b"null")) or ""

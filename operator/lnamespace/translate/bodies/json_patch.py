@@ -45,7 +45,7 @@ def json_patch_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
     Raises
     ------
     Refused
-        If it cannot be read, is too long, or reaches for what is not the tenant's.
+        The patch cannot be read, is too long, or reaches for what is not the tenant's.
     """
     resource, subresource = request.resource, request.subresource
     # A value that replaces a whole object, or its labels, has to have what must be there.
@@ -87,13 +87,13 @@ class _PointerTarget:
     rule
         The rule of the value; None if the value is the tenant's own data.
     selector
-        The rule of the selector that the pointer leads into, at the remaining pointer ``below``.
+        The rule of the selector that the pointer leads into, at the ``remaining`` pointer.
     """
 
     above: Pointer
     rule: FieldRule | None = None
     selector: TenantSelector | None = None
-    below: Pointer = ()
+    remaining: Pointer = ()
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class _PatchedObject:
             if isinstance(rule, UpOnly):
                 rule = rule.rule
             if isinstance(rule, TenantSelector):
-                below = tokens[depth:]
-                return _PointerTarget((*above, *below), selector=rule, below=below)
+                remaining = tokens[depth:]
+                return _PointerTarget((*above, *remaining), selector=rule, remaining=remaining)
             _refuse_part(rule, key)
             above.append(key if rule is None else rule.key_up(key, self.scope))
             rule = None if rule is None else rule.child(key)
@@ -134,7 +134,7 @@ class _PatchedObject:
 
     def _value_up(self, target: _PointerTarget, value: Any) -> Any:
         if target.selector is not None:
-            return self._part_up(target.selector, target.below, value)
+            return self._part_up(target.selector, target.remaining, value)
         above = value if target.rule is None else target.rule.up(value, self.scope)
         if target.above != ANNOTATIONS or not self._own_annotations:
             return above
@@ -148,9 +148,9 @@ class _PatchedObject:
         own = self.scope.view.namespace_annotations if is_namespaces(self.scope.resource) else {}
         return dict(own)
 
-    def _part_up(self, selector: TenantSelector, below: Pointer, value: Any) -> Any:
+    def _part_up(self, selector: TenantSelector, remaining: Pointer, value: Any) -> Any:
         """Return a part of a selector, translated as if it stood alone in one."""
-        match below:
+        match remaining:
             case ("matchLabels" | "matchExpressions" as member,):
                 return self._selector_up(selector, {member: value})[member]
             case ("matchLabels", key) if key != self.scope.view.tenant_label:
@@ -163,7 +163,7 @@ class _PatchedObject:
                 whole = self._selector_up(selector, {"matchExpressions": [value]})
                 return whole["matchExpressions"][0]
             case _:
-                raise _only_whole(below[:2])
+                raise _only_whole(remaining[:2])
 
     def _selector_up(self, selector: TenantSelector, whole: dict[str, Any]) -> dict[str, Any]:
         above = selector.up(encode(whole), self.scope)
@@ -174,8 +174,8 @@ class _PatchedObject:
     def _removal(self, target: _PointerTarget, tokens: Pointer) -> dict[str, Any]:
         """Return the members that turn a removal into a replacement, where a value must stay."""
         if target.selector is not None:
-            value = self._part_up(target.selector, target.below, Raw(b"null"))
-            return {"op": "replace", "value": value} if target.below == ("matchLabels",) else {}
+            value = self._part_up(target.selector, target.remaining, Raw(b"null"))
+            return {"op": "replace", "value": value} if target.remaining == ("matchLabels",) else {}
         if tokens == ANNOTATIONS and self._own_annotations:
             return {"op": "replace", "value": self._own_annotations}
         if tokens == LABELS and not self.scope.resource.namespaced and target.rule is not None:

@@ -79,7 +79,7 @@ class PartialBody:
         Raises
         ------
         Refused
-            If it removes a value that must stay.
+            The patch removes a value that must stay.
         """
         if self.strategic and (
             RETAIN_KEYS in members or (PATCH in members and not self.replaces(members))

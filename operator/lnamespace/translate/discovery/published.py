@@ -180,7 +180,7 @@ def decode_published(text: str) -> Published:
     Raises
     ------
     SettingsError
-        It is no JSON, has another key, or names objects that cannot be published.
+        The text is not JSON, has another key, or names objects that cannot be published.
     """
     try:
         written = msgspec.json.decode(text, type=_Publication)

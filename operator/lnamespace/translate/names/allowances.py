@@ -52,7 +52,7 @@ def decode_allowances(text: str) -> Allowances:
     Raises
     ------
     SettingsError
-        It is no JSON, or a value is of another type.
+        The text is not JSON, or a value is of another type.
     """
     try:
         written = msgspec.json.decode(text, type=dict[str, list[str] | int | str])

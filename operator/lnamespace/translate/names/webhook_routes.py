@@ -40,7 +40,7 @@ class GatewayService:
         Raises
         ------
         ValueError
-            It is written otherwise.
+            The text has another form.
         """
         found = re.fullmatch(r"([a-z0-9-]+)/([a-z0-9-]+):([0-9]{1,5})", text)
         if not found:

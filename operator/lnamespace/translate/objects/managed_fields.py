@@ -114,6 +114,8 @@ def leave_managed_fields(members: Encoded, scope: Scope) -> None:
 
 @dataclass(frozen=True)
 class _FieldSetSpelling:
+    """A translation of a set of fields (``fieldsV1``) in one direction."""
+
     view: View
     spell: KeySpelling
     items: str = ""
@@ -122,11 +124,11 @@ class _FieldSetSpelling:
     def reduced(self, fields: FieldSet) -> FieldSet:
         """Return fields without the gateway's, and without members that are then empty."""
         kept: FieldSet = {}
-        for key, below in fields.items():
+        for key, child in fields.items():
             if self._is_own(key):
                 continue
-            left = self.reduced(below) if below and isinstance(below, dict) else below
-            if below and left.keys() <= {ITSELF} and left.keys() != below.keys():
+            left = self.reduced(child) if child and isinstance(child, dict) else child
+            if child and left.keys() <= {ITSELF} and left.keys() != child.keys():
                 continue
             kept[self._key(key)] = left
         return kept

@@ -18,11 +18,11 @@ def plan_at(rules: Mapping[str, FieldRule]) -> ObjectPlan:
     for path, rule in rules.items():
         head, _, rest = path.partition(".")
         tree.setdefault(head, {})[rest] = rule
-    return ObjectPlan(dict(_member(head, below) for head, below in tree.items()))
+    return ObjectPlan(dict(_member(head, nested) for head, nested in tree.items()))
 
 
-def _member(head: str, below: Mapping[str, FieldRule]) -> tuple[str, FieldRule]:
-    rule = below[""] if "" in below else plan_at(below)
+def _member(head: str, nested: Mapping[str, FieldRule]) -> tuple[str, FieldRule]:
+    rule = nested[""] if "" in nested else plan_at(nested)
     while head.endswith(("[]", "{}")):
         rule = ListPlan(rule) if head.endswith("[]") else MapPlan(rule)
         head = head[:-2]

@@ -160,12 +160,12 @@ class KeepsKeys:
 
 
 class Leaf(KeepsKeys):
-    """A rule for values that have no rules below them."""
+    """A rule for values without nested rules."""
 
     guarded = True
 
     def child(self, key: str) -> FieldRule | None:
-        """Return None: no rule stands below."""
+        """Return None: there are no nested rules."""
         del key
         return None
 

@@ -101,7 +101,7 @@ class SyntheticObjects:
         Raises
         ------
         Refused
-            There is none of the name.
+            There is no object of the name.
         """
         name = self.request.name
         found = next((each for each in self.everything if each["metadata"]["name"] == name), None)

@@ -75,7 +75,7 @@ def parse_field_selector(text: str) -> tuple[FieldTerm, ...]:
     Raises
     ------
     Refused
-        If it cannot be parsed, or has more terms than anybody needs.
+        The selector cannot be parsed, or has more terms than anybody needs.
     """
     terms = [each for each in _split_terms(text) if each]
     if len(terms) > MAX_FIELD_TERMS:
@@ -129,7 +129,7 @@ def parse_label_selector(text: str) -> tuple[LabelTerm, ...]:
     Raises
     ------
     Refused
-        If it cannot be parsed.
+        The selector cannot be parsed.
     """
     if "\0" in text:
         raise bad_request("unable to parse requirement: found a null character")

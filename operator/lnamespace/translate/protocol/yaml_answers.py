@@ -31,7 +31,7 @@ def yaml_lines(body: bytes) -> Iterator[str]:
     Raises
     ------
     RecursionError
-        It is nested too deeply.
+        The JSON is nested too deeply.
     """
     value = json.loads(body, parse_int=_Number, parse_float=_Number)
     inline = _inline(value)

@@ -70,7 +70,7 @@ class AdmissionReview:
         Raises
         ------
         Refused
-            It is no review.
+            The answer is not a review.
         """
         members, response = read_members(answer, "response")
         kept = {key: response[key] for key in _ANSWERED if key in response}
@@ -111,9 +111,9 @@ def read_admission_review(body: bytes, view: View) -> AdmissionReview:
     Raises
     ------
     Refused
-        It is no AdmissionReview.
+        The body is not an AdmissionReview.
     Foreign
-        It is about an object that is not the tenant's.
+        The review is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
     admitted = decoded(members["request"], _AdmissionRequest)

@@ -34,9 +34,9 @@ def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
     Raises
     ------
     Refused
-        It is none.
+        The body is not a ConversionReview.
     Foreign
-        It is about an object that is not the tenant's.
+        The review is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
     request = decoded(members["request"], _ConversionQuestion)
@@ -58,7 +58,7 @@ def converted_up(answer: bytes, view: View, asked: int) -> bytes:
     Raises
     ------
     Refused
-        It is no review, or has a value that the tenant may not write.
+        The answer is not a review, or has a value that the tenant may not write.
     """
     members, response = read_members(answer, "response")
     objects = decoded(members["response"], _ConversionAnswer).converted_objects or ()
@@ -74,7 +74,7 @@ def answer_without_webhook(body: bytes) -> bytes:
     Raises
     ------
     Refused
-        It is none.
+        The body is not a ConversionReview.
     """
     members, asked = read_members(body, "request")
     request = decoded(members["request"], _ConversionQuestion)

@@ -17,7 +17,7 @@ def read_members(body: bytes, part: str) -> tuple[Encoded, Encoded]:
     Raises
     ------
     Refused
-        It is no review.
+        The body is not a review.
     """
     try:
         members = object_of(body)
@@ -35,7 +35,7 @@ def decoded(body: bytes, type_: type[_T]) -> _T:
     Raises
     ------
     Refused
-        It has another form.
+        The body has another form.
     """
     try:
         return msgspec.json.decode(body, type=type_)

@@ -36,7 +36,7 @@ def decode_original(text: str) -> Any:
     Raises
     ------
     ValueError
-        No gateway wrote it.
+        The text was not written by a gateway.
     """
     try:
         return msgspec.json.decode(_decompressed(text) if text.startswith(_COMPRESSED) else text)
