@@ -1,0 +1,56 @@
+"""Each name in a ``Parameters`` section is an argument, or a field, of what it documents."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+FOLDERS = ("operator", "bench", "hack", "tests")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n\S[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+
+Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def nodes() -> Iterator[tuple[Path, Documented]]:
+    for folder in FOLDERS:
+        for file in sorted((REPOSITORY / folder).rglob("*.py")):
+            text = file.read_text(encoding="utf-8")
+            for node in ast.walk(ast.parse(text)) if "Parameters\n" in text else ():
+                if isinstance(node, Documented):
+                    yield file.relative_to(REPOSITORY), node
+
+
+def documented_names(node: Documented) -> set[str]:
+    section = SECTION.search(ast.get_docstring(node) or "")
+    heads = re.findall(r"^(?! )[^\n:]+", section[1], re.MULTILINE) if section else []
+    return {name.strip(" *") for head in heads for name in head.split(",")}
+
+
+def real_names(node: Documented, classes: dict[str, ast.ClassDef]) -> set[str]:
+    if isinstance(node, FUNCTIONS):
+        given = node.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        return {argument.arg for argument in every if argument}
+    bases = [classes[each.id] for each in node.bases if getattr(each, "id", None) in classes]
+    names = set[str]().union(*(real_names(base, classes) for base in bases))
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            names.add(each.target.id)
+        if isinstance(each, FUNCTIONS) and each.name == "__init__":
+            names |= real_names(each, classes)
+    return names
+
+
+def test_each_documented_parameter_exists() -> None:
+    every = list(nodes())
+    classes = {node.name: node for _, node in every if isinstance(node, ast.ClassDef)}
+    documented = [(file, node, names) for file, node in every if (names := documented_names(node))]
+    assert len(documented) > 100
+    wrong = {
+        f"{file}:{node.lineno} {node.name}": unknown
+        for file, node, names in documented
+        if (unknown := names - real_names(node, classes))
+    }
+    assert wrong == {}
