@@ -115,8 +115,8 @@ def leaves(values: dict[str, object], path: str = "") -> Iterator[str]:
 def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     done = build(DOCS, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    index = (tmp_path / "index.html").read_text()
-    assert '<figure class="diagram"><svg' in index
+    architecture = (tmp_path / "architecture.html").read_text()
+    assert '<figure class="diagram"><svg' in architecture
     for page in tmp_path.rglob("*.html"):
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', page.read_text())
     assert "finance-analyst" in (tmp_path / "searchindex.js").read_text()
