@@ -20,7 +20,7 @@ from bench.tenants import OBJECTS
 RESTARTS = 3
 
 Beside = tuple[Latency, ...]
-"""Ours, and the floor's."""
+"""Ours, and the baseline's."""
 
 
 def main() -> int:
@@ -28,13 +28,13 @@ def main() -> int:
     chosen = _arguments()
     print(f"{machine()}; {chosen.count} LNamespaces, {chosen.turns} turns", file=sys.stderr)
     last = names(chosen.count)[-1]
-    with plane() as theirs, plane() as ours:
+    with plane() as baseline, plane() as ours:
         with ours.controller() as controller:
             idle = controller.memory
             _progress("a bare client and the controller make them in turns")
-            found = asyncio.run(race(theirs, ours, controller, turns(chosen.count, chosen.turns)))
+            found = asyncio.run(race(baseline, ours, controller, turns(chosen.count, chosen.turns)))
             loaded = controller.memory
-            measured = asyncio.run(_latencies(theirs, ours, chosen))
+            measured = asyncio.run(_latencies(baseline, ours, chosen))
             starts = startup.startup(ours)
         _progress("restarting the controller")
         again = [asyncio.run(restart(ours, last)) for _ in range(RESTARTS)]
@@ -63,27 +63,27 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _latencies(theirs: Plane, ours: Plane, chosen: argparse.Namespace) -> dict[str, Beside]:
+async def _latencies(baseline: Plane, ours: Plane, chosen: argparse.Namespace) -> dict[str, Beside]:
     tenants, samples = names(chosen.count), min(chosen.samples, chosen.count // 4)
     idle, busy, broken, churned = (tenants[i * samples : (i + 1) * samples] for i in range(4))
     async with (
-        connect(theirs.admin_kubeconfig) as their_admin,
-        connect(theirs.controller_kubeconfig) as them,
+        connect(baseline.admin_kubeconfig) as baseline_admin,
+        connect(baseline.controller_kubeconfig) as baseline_client,
         connect(ours.admin_kubeconfig) as admin,
     ):
 
-        async def beside(sample: Sample, floor: Sample) -> Beside:
-            return await measure(samples, sample, floor)
+        async def beside(sample: Sample, baseline: Sample) -> Beside:
+            return await measure(samples, sample, baseline)
 
-        def by_hand(tenants: list[str]) -> Sample:
-            return latency.revocation_floor(their_admin, them, tenants)
+        def revocation_baseline(tenants: list[str]) -> Sample:
+            return latency.revocation_floor(baseline_admin, baseline_client, tenants)
 
         _progress("latencies: create, revoke, repair, each beside the same by hand")
-        creation_floor = latency.creation_floor(their_admin, them)
+        creation_floor = latency.creation_floor(baseline_admin, baseline_client)
         found = {
             "create": await beside(latency.creation(admin), creation_floor),
-            "revoke": await beside(latency.revocation(admin, idle), by_hand(idle)),
-            "repair": await beside(latency.repair(admin, broken), by_hand(broken)),
+            "revoke": await beside(latency.revocation(admin, idle), revocation_baseline(idle)),
+            "repair": await beside(latency.repair(admin, broken), revocation_baseline(broken)),
         }
         _progress("latencies: revoke and create while others are edited")
         async with latency.churn(admin, churned):
@@ -95,32 +95,32 @@ async def _latencies(theirs: Plane, ours: Plane, chosen: argparse.Namespace) -> 
 
 def _convergence_rows(found: Race, count: int) -> list[Row]:
     plain, ours = found.totals
-    their_turn, our_turn = found.median
-    written, by_hand = sum(ours.writes.values()), sum(plain.writes.values())
+    baseline_turn, our_turn = found.median
+    written, baseline = sum(ours.writes.values()), sum(plain.writes.values())
     return [
         Row(f"{count}, all Ready", "s", ours.seconds, plain.seconds, "<= 1", "4.4 to 5.4"),
-        Row("  of the turns, the median", "s", our_turn.seconds, their_turn.seconds, "<= 1"),
-        Row("writes for each, its own creation included", "", written / count, by_hand / count,
+        Row("  of the turns, the median", "s", our_turn.seconds, baseline_turn.seconds, "<= 1"),
+        Row("writes for each, its own creation included", "", written / count, baseline / count,
             f"{OBJECTS} objects + 3", "14.1 for 6 objects"),
         Row("controller CPU for each", "ms", ours.cpu / count * 1000),
     ]  # fmt: skip
 
 
 def _latency_rows(measured: dict[str, Beside]) -> list[Row]:
-    (create, create_floor), (revoke, floor) = measured["create"], measured["revoke"]
-    repair, repair_floor = measured["repair"]
+    (create, create_baseline), (revoke, baseline) = measured["create"], measured["revoke"]
+    repair, repair_baseline = measured["repair"]
     busy, create_busy = measured["under churn"]
     return [
-        Row("create to Ready, p50", "ms", create.p50, create_floor.p50, "<= 1.5", "3.3"),
-        Row("create to Ready, p99", "ms", create.p99, create_floor.p99, "", "0.9"),
-        Row("create among 5 edits/s, p50", "ms", create_busy.p50, create_floor.p50),
-        Row("create among 5 edits/s, p99", "ms", create_busy.p99, create_floor.p99),
-        Row("edit to revoked, p50", "ms", revoke.p50, floor.p50, "<= 3", "9.1"),
-        Row("edit to revoked, p99", "ms", revoke.p99, floor.p99, "", "4.5"),
-        Row("  with 5 edits/s elsewhere, p50", "ms", busy.p50, floor.p50, "", "27"),
-        Row("  with 5 edits/s elsewhere, p99", "ms", busy.p99, floor.p99, "< 100 ms", "203 ms"),
-        Row("binding deleted to back, p50", "ms", repair.p50, repair_floor.p50, "", "6.8"),
-        Row("binding deleted to back, p99", "ms", repair.p99, repair_floor.p99, "< 1 s", "6.9"),
+        Row("create to Ready, p50", "ms", create.p50, create_baseline.p50, "<= 1.5", "3.3"),
+        Row("create to Ready, p99", "ms", create.p99, create_baseline.p99, "", "0.9"),
+        Row("create among 5 edits/s, p50", "ms", create_busy.p50, create_baseline.p50),
+        Row("create among 5 edits/s, p99", "ms", create_busy.p99, create_baseline.p99),
+        Row("edit to revoked, p50", "ms", revoke.p50, baseline.p50, "<= 3", "9.1"),
+        Row("edit to revoked, p99", "ms", revoke.p99, baseline.p99, "", "4.5"),
+        Row("  with 5 edits/s elsewhere, p50", "ms", busy.p50, baseline.p50, "", "27"),
+        Row("  with 5 edits/s elsewhere, p99", "ms", busy.p99, baseline.p99, "< 100 ms", "203 ms"),
+        Row("binding deleted to back, p50", "ms", repair.p50, repair_baseline.p50, "", "6.8"),
+        Row("binding deleted to back, p99", "ms", repair.p99, repair_baseline.p99, "< 1 s", "6.9"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A bare client: what anybody would write first, and the measure for everything else.
+"""The baseline: a client that anybody would write first, and the measure for everything else.
 
 One aiohttp session, one request after the other for a tenant, many tenants at a time.
 """
@@ -90,7 +90,7 @@ async def _events(stream: aiohttp.StreamReader) -> AsyncIterator[Manifest]:
 
 @asynccontextmanager
 async def connect(kubeconfig: Path) -> AsyncIterator[Bare]:
-    """Return a bare client with the credentials of a kubeconfig."""
+    """Return a baseline client with the credentials of a kubeconfig."""
     found = Configuration()
     await load_kube_config(config_file=str(kubeconfig), client_configuration=found)  # type: ignore[no-untyped-call]
     context = ssl.create_default_context(cafile=found.ssl_ca_cert)
@@ -109,7 +109,7 @@ async def connect(kubeconfig: Path) -> AsyncIterator[Bare]:
 async def each(
     concurrency: int, items: Iterable[T], work: Callable[[T], Awaitable[object]]
 ) -> None:
-    """Do the work for each item, so many at a time."""
+    """Call a function for each item, for so many at a time."""
     left = iter(items)
 
     async def worker() -> None:

@@ -1,4 +1,4 @@
-"""N LNamespaces: how long until all are Ready, and what that cost; in turns with a bare client.
+"""N LNamespaces: how long until all are Ready, and what that cost; in turns with a baseline client.
 
 Each of the two has a control plane of its own, and both grow side by side: now the one makes its
 next hundred at once, now the other. What slows the machine down for a while slows down both.
@@ -30,7 +30,7 @@ class Convergence:
     cpu: float = 0.0
 
     def __add__(self, other: "Convergence") -> "Convergence":
-        """One after the other."""
+        """Return the sums of two measurements, one after the other."""
         return Convergence(
             self.seconds + other.seconds,
             self.writes + other.writes,
@@ -41,45 +41,45 @@ class Convergence:
 
 @dataclass(frozen=True)
 class Race:
-    """The same turns by a bare client and by the controller."""
+    """The same turns by the baseline client and by the controller."""
 
     plain: list[Convergence]
     ours: list[Convergence]
 
     @property
     def totals(self) -> tuple[Convergence, Convergence]:
-        """Of the bare client, and of the controller."""
+        """Return the sums of the baseline client, and those of the controller."""
         return reduce(Convergence.__add__, self.plain), reduce(Convergence.__add__, self.ours)
 
     @property
     def median(self) -> tuple[Convergence, Convergence]:
-        """The same two of the one turn whose ratio is the median of all."""
+        """Return the two of the one turn whose ratio is the median of all."""
         both = sorted(
             zip(self.plain, self.ours, strict=True), key=lambda t: t[1].seconds / t[0].seconds
         )
         return both[len(both) // 2]
 
 
-async def race(theirs: Plane, ours: Plane, controller: Process, turns: Sequence[Names]) -> Race:
-    """Let a bare client and the controller make them; every other turn ours is first."""
+async def race(baseline: Plane, ours: Plane, controller: Process, turns: Sequence[Names]) -> Race:
+    """Let the baseline client and the controller create them, each first in every other turn."""
     found = Race([], [])
     for number, turn in enumerate(turns):
         if number % 2:
             found.ours.append(await _controlled(ours, turn, controller))
-        found.plain.append(await _bare(theirs, turn))
+        found.plain.append(await _bare(baseline, turn))
         if not number % 2:
             found.ours.append(await _controlled(ours, turn, controller))
     return found
 
 
 async def _bare(plane: Plane, turn: Names) -> Convergence:
-    """By a bare client, with the controller's credentials for the controller's part."""
+    """Measure the baseline client, which does the controller's part with its credentials."""
     async with connect(plane.admin_kubeconfig) as admin, connect(plane.controller_kubeconfig) as us:
         return await _measure(admin, turn, lambda name: create_bare(admin, us, name))
 
 
 async def _controlled(plane: Plane, turn: Names, controller: Process) -> Convergence:
-    """By the controller, while a client creates only the LNamespaces."""
+    """Measure the controller, while a client creates only the LNamespaces."""
     async with connect(plane.admin_kubeconfig) as admin:
         before = controller.cpu
         result = await _measure(admin, turn, lambda name: admin.post(COLLECTION, manifest(name)))

@@ -20,7 +20,7 @@ LEASE = "lnamespace-controller"
 
 
 async def failover(plane: Plane, tenant: str) -> dict[str, float]:
-    """Seconds until an edit made at that moment is in force."""
+    """Return the seconds until an edit is in force that is made when the leader ends."""
     return {
         "told to end": await _measure(plane, tenant, signal.SIGTERM),
         "killed": await _measure(plane, tenant, signal.SIGKILL),

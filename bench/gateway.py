@@ -72,7 +72,7 @@ class NamespaceClients:
     relay: Process
 
     def beside(self, samples: int, through: Request, plain: PlainRequest) -> Beside:
-        """Measure both in turns, after a few that do not count."""
+        """Measure both in turns, after some requests that do not count."""
         for _ in range(3):
             through()
             plain(self.direct)
@@ -120,7 +120,7 @@ def _arguments() -> argparse.Namespace:
 
 @contextmanager
 def gateway_cluster() -> Iterator[tuple[GatewayCluster, LClusters]]:
-    """Make a cluster with a gateway; gone afterwards."""
+    """Make a cluster with a gateway, which is deleted afterwards."""
     with (
         tempfile.TemporaryDirectory(prefix="lnamespace-bench-") as folder,
         running(Path(folder), GatewayCluster) as started,
@@ -279,13 +279,13 @@ def _is_ready(process: GatewayProcess) -> bool:
 
 
 def _cpu(pid: int) -> float:
-    """Return seconds of CPU of a process and its children so far."""
+    """Return the seconds of CPU of a process and its children so far."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return sum(Process(each).cpu for each in (pid, *map(int, children)))
 
 
 def _throughput(kubeconfig: Path, path: str, seconds: float) -> float:
-    """Return how many requests a second several processes had answered."""
+    """Return the number of requests a second that several processes had answered."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(CLIENTS, mp_context=context) as pool:
         ask = partial(_ask, kubeconfig, path)
@@ -294,7 +294,7 @@ def _throughput(kubeconfig: Path, path: str, seconds: float) -> float:
 
 
 def _ask(kubeconfig: Path, path: str, seconds: float) -> int:
-    """Return how many requests were answered in so many seconds, on several connections."""
+    """Return the number of requests that were answered in some seconds, on several connections."""
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         return sum(pool.map(lambda _: _ask_one(Api(kubeconfig), path, seconds), range(CONNECTIONS)))
 
@@ -315,7 +315,7 @@ def _compared(name: str, goal: float, found: Beside, cpu_goal: str = "") -> Iter
 
 
 def progress(text: str) -> None:
-    """Say what is measured now."""
+    """Print what is measured now."""
     print(f"... {text}", file=sys.stderr)
 
 

@@ -107,7 +107,7 @@ def _fan_out_rows(
 
 
 def _changes(admin: Api, namespace: str, name: str) -> Callable[[int], float]:
-    """Return what changes an object and tells when it began."""
+    """Return a function that changes an object and returns when it began."""
     path = ns_path(namespace, "configmaps")
     admin.create(path, {"metadata": {"name": name}, "data": {}})
 

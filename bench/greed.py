@@ -41,20 +41,20 @@ class Greed:
 
     @property
     def target(self) -> Target:
-        """Return where it connects to, as whoever reads."""
+        """Return the port that the attack connects to, for reads."""
         api = Api(self.kubeconfig)
         return Target(api.acting(self.user) if self.namespace else api)
 
     @property
     def privileged(self) -> Target:
-        """Return where it connects to, as whoever may write."""
+        """Return the port that the attack connects to, for writes."""
         if self.namespace:
             return self.target
         return Target(Api(self.kubeconfig).acting(self.user, "system:masters"))
 
 
 def attack(greed: Greed, seconds: float, told: "Queue[dict[str, int]]") -> None:
-    """Do the worst for so long, at the lowest priority; tell how it was answered."""
+    """Attack for so many seconds, at the lowest priority; report the number of each answer."""
     be_nice(19)
     raise_files()
     answers: Counter[str] = Counter()
@@ -157,7 +157,7 @@ async def _write(target: Target, what: str, path: str, answers: Counter[str]) ->
 
 
 def _body(what: str, number: int) -> dict[str, object]:
-    """Return what is to be made; of large ones and definitions so many, and again."""
+    """Return the body of a creation; of large objects and definitions, one of a few in turns."""
     if what == "namespace":
         return {"metadata": {"name": f"n{number % ASKED_FOR}"}}
     if what == "large":
@@ -176,7 +176,7 @@ def _body(what: str, number: int) -> dict[str, object]:
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
-    """Read an answer; its status."""
+    """Read an answer, and return its status."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     lengths = [each for each in lines if each.lower().startswith(b"content-length:")]

@@ -62,7 +62,7 @@ class Crowd:
 
 
 def main() -> int:
-    """Run it, print the table; 1 if a goal was missed."""
+    """Run the attack and print the table; return 1 if a goal was missed."""
     chosen = _arguments()
     with plane(limit="") as made, made.controller() as controller:
         forgeries = [] if chosen.people_only else _forgeries()
@@ -150,7 +150,7 @@ async def _honest(admin: Bare) -> None:
 
 
 async def _revocations(admin: Bare, seen: Seen) -> None:
-    """Give somebody access and take it again; the watch shows when it is gone."""
+    """Give a user access and take it away again, and measure how long each takes."""
     for turn in count():
         user = f"guest-{turn}"
         for users in (["honest", user], ["honest"]):
@@ -197,12 +197,12 @@ async def _memory(made: Plane, controller: Process, seen: Seen) -> None:
 
 
 def _groups(number: int) -> tuple[str, ...]:
-    """Every second request is made by somebody who is in very many groups."""
+    """Return the groups of a request; the user of every second one is in very many."""
     return tuple(f"group-{n}@example.com" for n in range(MANY_GROUPS if number % 2 else 0))
 
 
 def _largest(name: str, turn: int, owner: str) -> Manifest:
-    """As large as it is let: full lists of long names, others each time, and annotations."""
+    """Return an LNamespace of the largest size: full lists of long names, new each time."""
     lists = {"users": 150, "managers": 49, "sudoers": 50}
     members = {
         field: [{"name": f"{field}-{n}-{name}-{turn}-".ljust(190, "x")} for n in range(most)]
@@ -218,7 +218,7 @@ def _largest(name: str, turn: int, owner: str) -> Manifest:
 
 
 async def _mallory(api: Bare, number: int, seen: Seen) -> None:
-    """Create to the limit and beyond, edit what there is, delete some, and again."""
+    """Create LNamespaces to the limit and beyond, edit them, delete some, and repeat."""
     for turn in count():
         name = f"m{number}-{turn % 30}"
         await _try(seen, "create", api.post(COLLECTION, _largest(name, turn, api.user)))
@@ -246,7 +246,7 @@ class Port:
         self._session, self._url = session, url
 
     async def ask(self, path: str, body: bytes) -> int:
-        """Send a review; the HTTP status of the answer, 0 if there was none."""
+        """Send a review, and return the HTTP status of the answer, 0 if there was none."""
         with suppress(aiohttp.ClientError, TimeoutError):
             async with self._session.post(self._url + path, data=body, headers=_JSON) as response:
                 await response.read()
@@ -265,7 +265,7 @@ async def _port(url: str) -> AsyncIterator[Port]:
 
 
 def _forgeries() -> list[tuple[str, bytes]]:
-    """Reviews that no API server would send."""
+    """Return reviews that no API server would send."""
     asked = json.loads(review("CREATE"))
     asked["request"]["userInfo"]["groups"] = [f"group-{n}@example.com" for n in range(100_000)]
     groups = json.dumps(asked).encode()
@@ -283,7 +283,7 @@ def _forgeries() -> list[tuple[str, bytes]]:
 
 
 def _forge(url: str, forgeries: list[tuple[str, bytes]], seconds: float) -> Counter[str]:
-    """Send forged reviews for so long, each as soon as the one before is answered."""
+    """Send forged reviews for so many seconds, each as soon as the one before is answered."""
     return asyncio.run(_forge_all(url, forgeries, seconds))
 
 
@@ -303,7 +303,7 @@ async def _forger(port: Port, path: str, body: bytes, answers: Counter[str]) -> 
 
 
 def _percentile(seconds: list[float], which: int) -> float:
-    """In milliseconds; endless where there is nothing to judge by."""
+    """Return a percentile in milliseconds; infinite if there are no samples."""
     return quantiles(seconds, n=100)[which - 1] * 1000 if len(seconds) > 1 else float("inf")
 
 

@@ -1,6 +1,6 @@
-"""How long people wait: create to Ready, edit to revoked, drift to repaired; beside the floor.
+"""How long people wait: create to Ready, edit to revoked, drift to repaired; beside the baseline.
 
-The floor is the same change made by a bare client by hand, seen on the same watch.
+The baseline is the same change made by a plain client, observed by the same watch.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: list[float]) -> "Latency":
-        """From samples."""
+        """Return the percentiles of samples in seconds."""
         return cls(median(seconds) * 1000, quantiles(seconds, n=100)[98] * 1000)
 
 
@@ -37,7 +37,7 @@ Sample = Callable[[int], Awaitable[float]]
 
 
 async def measure(count: int, *samples: Sample, gap: float = 0.05) -> tuple[Latency, ...]:
-    """Take samples of each in turns, with a gap for the machine to be idle again."""
+    """Take samples of each in turns, with a pause in which the machine is idle again."""
     seconds: list[list[float]] = [[] for _ in samples]
     for index in range(count):
         for sample, taken in zip(samples, seconds, strict=True):
@@ -52,7 +52,7 @@ async def seconds_until(
     act: Callable[[], Awaitable[object]],
     seen: Callable[[Manifest], bool],
 ) -> float:
-    """Act, and tell how long until a watch of the collection shows what is waited for."""
+    """Act, and return how long it took until a watch of the collection showed the result."""
     async with asyncio.timeout(PATIENCE), admin.watch(collection) as events:
         start = time.perf_counter()
         acting = asyncio.create_task(_run(act))
@@ -69,7 +69,7 @@ async def _run(act: Callable[[], Awaitable[object]]) -> None:
 
 
 def creation(admin: Bare, stem: str = "latency") -> Sample:
-    """Create an LNamespace; it is Ready."""
+    """Return the measurement from the creation of an LNamespace until it is Ready."""
 
     async def sample(index: int) -> float:
         name = f"{stem}-{index:05d}"
@@ -84,7 +84,7 @@ def creation(admin: Bare, stem: str = "latency") -> Sample:
 
 
 def creation_floor(admin: Bare, us: Bare) -> Sample:
-    """Create all the same objects by hand, one after the other (no controller running)."""
+    """Return the baseline: a client creates all the same objects, without a controller."""
 
     async def sample(index: int) -> float:
         name = f"floor-{index:05d}"
@@ -99,7 +99,7 @@ def creation_floor(admin: Bare, us: Bare) -> Sample:
 
 
 def revocation(admin: Bare, tenants: list[str]) -> Sample:
-    """Remove a user from the list; the binding no longer has them."""
+    """Return the measurement from a user's removal from the list until it is in the binding."""
 
     async def sample(index: int) -> float:
         name, user = tenants[index], f"user-0@{tenants[index]}"
@@ -115,7 +115,7 @@ def revocation(admin: Bare, tenants: list[str]) -> Sample:
 
 
 def revocation_floor(admin: Bare, us: Bare, tenants: list[str]) -> Sample:
-    """Remove a user from the binding by hand (no controller running), with its credentials."""
+    """Return the baseline: a client removes the user from the binding, without a controller."""
 
     async def sample(index: int) -> float:
         name, user = tenants[index], f"user-0@{tenants[index]}"
@@ -133,7 +133,7 @@ def revocation_floor(admin: Bare, us: Bare, tenants: list[str]) -> Sample:
 
 
 def repair(admin: Bare, tenants: list[str]) -> Sample:
-    """Delete a binding by hand; it is back."""
+    """Return the measurement from the deletion of a binding until it is back."""
 
     async def sample(index: int) -> float:
         collection = ROLE_BINDING.path(namespace=tenants[index])
@@ -149,7 +149,7 @@ def repair(admin: Bare, tenants: list[str]) -> Sample:
 
 @asynccontextmanager
 async def churn(admin: Bare, tenants: list[str]) -> AsyncIterator[None]:
-    """Edit other LNamespaces all the while, five times a second."""
+    """Edit other LNamespaces while the block runs, five times a second."""
 
     async def edit() -> None:
         for turn in range(1_000_000):

@@ -108,7 +108,7 @@ def _compare(
 
 
 def _publish(url: str, batches: list[list[BillingRecord]]) -> float:
-    """Seconds that the publisher's way into the database takes."""
+    """Return the seconds that the publisher takes to write batches into the database."""
     ledger = Ledger.of(Settings(ledger_url=url))
     ledger.prepare()
     started = time.perf_counter()
@@ -120,7 +120,7 @@ def _publish(url: str, batches: list[list[BillingRecord]]) -> float:
 
 
 def _bare(url: str, batches: list[list[BillingRecord]]) -> float:
-    """Seconds that plain inserts of rows that are ready take."""
+    """Return the seconds of the baseline: plain inserts of rows that are ready."""
     engine = sa.create_engine(url)
     target = events_table("events")
     target.create(engine)

@@ -99,7 +99,7 @@ async def _creations(admin: Bare, numbers: Iterator[int], count: int) -> list[fl
 
 
 async def _publishing(fresh: Plane, admin: Bare, count: int) -> float:
-    """Seconds from the publisher's start until none of the records is left."""
+    """Return the seconds from the publisher's start until no record is left."""
     at = datetime.now(UTC)
     bodies = [manifest(_record(at), Names()) for _ in range(count)]
     await each(AT_ONCE, bodies, lambda body: admin.post(OUTBOX, body))
@@ -110,7 +110,7 @@ async def _publishing(fresh: Plane, admin: Bare, count: int) -> float:
 
 
 async def _drained(admin: Bare) -> None:
-    """Wait until all that waits now is gone; a comparison may put more there meanwhile."""
+    """Wait until all present records are gone; a comparison may add others meanwhile."""
     async with asyncio.timeout(PATIENCE), admin.watch(OUTBOX) as events:
         left = {item["metadata"]["name"] for item in (await admin.get(OUTBOX))["items"]}
         while left:

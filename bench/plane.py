@@ -39,7 +39,7 @@ class Plane:
 
     @property
     def admin_kubeconfig(self) -> Path:
-        """Of a cluster admin."""
+        """Return the kubeconfig of a cluster admin."""
         return self.directory / "kubeconfig"
 
     @property
@@ -47,7 +47,7 @@ class Plane:
         return {"LNAMESPACE_LIMIT_PER_REQUESTER": self.limit} if self.limit else {}
 
     def run(self, *command: str) -> str:
-        """Run a command against this plane; its output."""
+        """Run a command against this plane, and return its output."""
         return subprocess.run(
             command, env=self.environment, check=True, capture_output=True, text=True, timeout=60
         ).stdout
@@ -60,7 +60,7 @@ class Plane:
             yield started
 
     def until_said(self, log: str, text: str) -> None:
-        """Wait until a process has logged that."""
+        """Wait until a process has logged a text."""
         _until(lambda: text in (self.directory / f"{log}.log").read_text())
 
     @contextmanager
@@ -78,7 +78,7 @@ class Plane:
     def process(
         self, name: str, *words: str, log: str = "", **variables: str
     ) -> Iterator["Process"]:
-        """Run `lnamespace NAME WORDS` as the service account NAME; NAME.log or LOG.log tells."""
+        """Run `lnamespace NAME WORDS` as service account NAME; it logs into NAME.log or LOG.log."""
         kubeconfig = {"KUBECONFIG": str(_kubeconfig(name, self.environment))}
         with (self.directory / f"{log or name}.log").open("w") as output:
             process = subprocess.Popen(
@@ -101,21 +101,21 @@ class Process:
 
     @property
     def memory(self) -> float:
-        """Resident memory in MiB."""
+        """Return the resident memory in MiB."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         return int(found[1]) / 1024 if found else 0.0
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU so far."""
+        """Return the seconds of CPU so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
 def plane(limit: str = "0") -> Iterator[Plane]:
-    """Make a fresh control plane; gone afterwards.
+    """Make a new control plane, which is deleted afterwards.
 
     ``limit`` is that of LNamespaces for each requester: without one, for one person makes thousands
     in most of the measurements; empty is what an install has.
@@ -148,7 +148,7 @@ def _kill(pid: int) -> None:
 
 
 def _command_line(pid: int) -> bytes:
-    """Empty of one that is dead, even if nobody has asked for its end yet."""
+    """Return the command line of a process; empty if it is dead, even if not reaped yet."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -209,12 +209,12 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def writes(metrics: str) -> Writes:
-    """Count the writes that the API server's own metrics tell of, but for leases and reviews."""
+    """Return the number of writes by the API server's own metrics, without leases and reviews."""
     return _requests(metrics, _WRITING, _INCIDENTAL)
 
 
 def reads(metrics: str) -> Requests:
-    """Count the reads of what the controller reads at all; whoever made them."""
+    """Return the number of reads of the kinds that the controller reads, by any client."""
     return _requests(metrics, _READING, _FOREIGN)
 
 

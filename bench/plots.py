@@ -27,7 +27,7 @@ PEERS = {
     "edit to revoked\nunder churn, p50": ("  with 5 edits/s elsewhere, p50", 27.0),
     "binding deleted\nto back, p50": ("binding deleted to back, p50", 6.8),
 }
-"""Figures that both have as a multiple of a bare client: ours, and Capsule's (median)."""
+"""Figures that both have as a multiple of the baseline client: ours, and Capsule's (median)."""
 
 GATEWAY = {
     "GET": "GET, p50",
@@ -57,7 +57,7 @@ class Measured:
     figures: Mapping[str, Mapping[str, Any]]
 
     def ours(self, name: str) -> float:
-        """Our figure whose name ends like that."""
+        """Return our figure whose name ends with a text."""
         return float(self._figure(name)["ours"])
 
     def plain(self, name: str) -> float:
@@ -69,7 +69,7 @@ class Measured:
 
 
 def main() -> int:
-    """Draw all there is something to draw of."""
+    """Draw each plot for which there are figures."""
     chosen = _arguments()
     chosen.target.mkdir(parents=True, exist_ok=True)
     runs = [_read(path) for path in chosen.folder.glob("*.json") if path.stem.isdecimal()]

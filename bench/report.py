@@ -26,12 +26,12 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours as a multiple of the plain alternative."""
+        """Return our figure as a multiple of the baseline."""
         return self.ours / self.plain if self.plain else None
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Rows aligned under their headings."""
+    """Return rows aligned under their headings."""
     heads = ("FIGURE", "OURS", "PLAIN", "RATIO", "GOAL", "CAPSULE")
     cells = [heads, *(_cells(row) for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(heads))]
@@ -40,7 +40,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def write(path: Path, rows: Sequence[Row], details: dict[str, Any]) -> None:
-    """All figures as JSON."""
+    """Write all figures as JSON."""
     figures = [{**vars(row), "ratio": row.ratio} for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine(), "figures": figures, "details": details}
@@ -48,7 +48,7 @@ def write(path: Path, rows: Sequence[Row], details: dict[str, Any]) -> None:
 
 
 def machine() -> str:
-    """Return what this ran on."""
+    """Return a description of this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, {memory:.0f} GiB, "
@@ -57,7 +57,7 @@ def machine() -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """Return a figure with its unit, as precise as it is worth."""
+    """Return a figure with its unit, with as many digits as it is precise to."""
     exact = value >= 100 or value == int(value)
     return f"{value:,.{0 if exact else 1}f} {unit}".rstrip()
 

@@ -39,7 +39,7 @@ class Restart:
 
     @property
     def verbs(self) -> Counter[str]:
-        """Requests by verb."""
+        """Return the number of requests by verb."""
         counted: Counter[str] = Counter()
         for (verb, _), number in (self.reads + self.writes).items():
             counted[verb] += number
@@ -80,7 +80,7 @@ async def restart(plane: Plane, tenant: str) -> Restart:
 
 
 async def _list(admin: Bare) -> float:
-    """Seconds that a bare client takes to list the same objects, all kinds at the same time."""
+    """Return the seconds of a baseline client that lists the same objects, all kinds at once."""
     selector = f"labelSelector={MANAGED_BY}={LAYOUT.names.prefix}"
     ours = (NAMESPACE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
     paths = [COLLECTION, *(f"{kind.path()}?{selector}" for kind in ours)]

@@ -35,7 +35,7 @@ def _figures(path: Path, count: int) -> dict[str, str]:
 
 
 def _own(rows: Iterable[Row]) -> Iterable[Row]:
-    """How fast kubectl is does not depend on how many there are."""
+    """Return the rows without kubectl's: its speed does not depend on the number of LNamespaces."""
     return (row for row in rows if not row.name.startswith("kubectl"))
 
 

@@ -50,7 +50,7 @@ def rows(found: dict[str, float]) -> list[Row]:
 
 
 def startup(plane: Plane, runs: int = RUNS) -> dict[str, float]:
-    """Median milliseconds of each command, as a person who is a sudoer of their namespace.
+    """Return the median milliseconds of each command, as a sudoer of the namespace.
 
     The commands take turns, so that a machine that slows down slows them all.
     """

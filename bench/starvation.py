@@ -55,14 +55,14 @@ class AnswerTimes:
     failed: Counter[int] = field(default_factory=Counter)
 
     def add(self, other: "AnswerTimes") -> None:
-        """Add what somebody else asked."""
+        """Add the answers of another client."""
         self.seconds += other.seconds
         self.late += other.late
         self.failed += other.failed
 
 
 def _percentile(seconds: list[float], which: int) -> float:
-    """Return milliseconds."""
+    """Return a percentile in milliseconds."""
     return quantiles(seconds, n=100)[which - 1] * 1000
 
 
@@ -154,7 +154,7 @@ def _cpu(cluster: GatewayCluster) -> dict[str, float]:
 
 
 def _ran(pid: int) -> float:
-    """Return how much of the processors a process got of what it wanted, since it began."""
+    """Return the percentage that a process got of the processor time it wanted, since it began."""
     ran, waited = map(int, Path(f"/proc/{pid}/schedstat").read_text().split()[:2])
     return ran / (ran + waited) * 100
 
@@ -167,7 +167,7 @@ def _fill(api: Api) -> None:
 
 
 def _dispatched(admin: Api) -> Counter[str]:
-    """Return how many requests the API server has let in, by FlowSchema."""
+    """Return the number of requests that the API server has begun, by FlowSchema."""
     found: Counter[str] = Counter()
     for line in admin.text("/metrics").splitlines():
         if line.startswith("apiserver_flowcontrol_dispatched_requests_total"):
@@ -178,7 +178,7 @@ def _dispatched(admin: Api) -> Counter[str]:
 
 @contextmanager
 def _attacked(greed: Greed, seconds: float) -> Iterator[dict[str, int]]:
-    """Attack for so long; how it was answered is known afterwards."""
+    """Attack for so many seconds; the answers are known afterwards."""
     context, answers = multiprocessing.get_context("spawn"), dict[str, int]()
     told: Queue[dict[str, int]] = context.Queue()
     process = context.Process(target=attack, args=(greed, seconds, told))
@@ -193,7 +193,7 @@ def _attacked(greed: Greed, seconds: float) -> Iterator[dict[str, int]]:
 
 @contextmanager
 def _clients(cluster: GatewayCluster, victim: Api) -> Iterator[Connection]:
-    """Start a process that asks through the gateway, and directly."""
+    """Start a process that sends requests through the gateway, and directly."""
     inside, above = ns_path("default", "configmaps"), ns_path(f"{VICTIM}-default", "configmaps")
     # Upstream the tenant is an account that the gateway impersonates, and whose flow it has.
     direct = Api(cluster.gateway.kubeconfig).acting(_ACCOUNTS + VICTIM)
@@ -218,7 +218,7 @@ def _ask(clients: Connection, seconds: float) -> list[AnswerTimes]:
 
 
 def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
-    """Ask for as long as it is told to, each time on the connections of before."""
+    """Send requests until told to stop, each time on the connections of before."""
     with suppress(PermissionError):
         be_nice(-10)  # Other people's clients are on other machines.
     with ThreadPoolExecutor(_CLIENTS * len(asking)) as pool:
@@ -239,7 +239,7 @@ def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
 def _ask_alone(
     api: Api, paths: tuple[str, ...], begun: float, seconds: float, offset: int
 ) -> AnswerTimes:
-    """Ask in turns for one object and short lists."""
+    """Request one object and short lists, in turns."""
     found = AnswerTimes()
     for number in range(int(seconds * _RATE / _CLIENTS)):
         due = begun + (number * _CLIENTS + offset) / _RATE

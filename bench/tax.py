@@ -62,7 +62,7 @@ async def _measure(fresh: Plane, chosen: argparse.Namespace) -> dict[int, Latenc
 
 
 async def latency_of(ordinary: Bare, samples: int) -> Latency:
-    """How long a GET takes that a RoleBinding allows, once it does."""
+    """Return the latency of a GET that a RoleBinding allows, once it does."""
     path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
     await _until_allowed(ordinary, path)
     seconds = []
@@ -99,7 +99,7 @@ async def _bind(admin: Bare, number: int) -> None:
 
 
 def right(user: str) -> Manifest:
-    """Return the RoleBinding in namespace default that allows it."""
+    """Return the RoleBinding in namespace default that allows the GET."""
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",

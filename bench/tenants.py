@@ -1,4 +1,4 @@
-"""The LNamespaces that are measured, and how a bare client would make them."""
+"""The LNamespaces that are measured, and how the baseline client creates them."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +24,7 @@ OBJECTS = 9
 
 
 def manifest(name: str) -> Manifest:
-    """Three users, a manager, a sudoer; all of them its own."""
+    """Return an LNamespace with three users, a manager and a sudoer, all of its own."""
     return {
         "apiVersion": "tenancy.loblaw.digital/v1beta1",
         "kind": "LNamespace",
@@ -66,6 +66,6 @@ async def create_bare(requester: Bare, client: Bare, name: str) -> None:
 
 
 def is_ready(lns: Manifest) -> bool:
-    """Whether the API server says that it is Ready."""
+    """Return whether the LNamespace is Ready by its status."""
     conditions = lns.get("status", {}).get("conditions", [])
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

@@ -154,7 +154,7 @@ def _ask(load: _Load, url: str) -> WebhookLatency:
 
 
 async def _measure(load: _Load) -> WebhookLatency:
-    """Ask at the rate; the first tenth is there to warm up."""
+    """Send requests at the rate; the first tenth is a warm-up."""
     context = ssl.create_default_context(cadata=load.ca.decode())
     connector = aiohttp.TCPConnector(ssl=context, limit=_CONNECTIONS, keepalive_timeout=90)
     clock = time.perf_counter  # the loop's own counts in milliseconds

@@ -48,13 +48,13 @@ class Check:
 
     @property
     def tables(self) -> list[str]:
-        """What is made, views first."""
+        """Return the tables and views that are made, views first."""
         views = (self._name + VIEW_SUFFIX, self._name + VERSION_SUFFIX)
         names = (*views, self._name, f"{self._name}_export")
         return [f"{self._prefix}.{name}" for name in names]
 
     def steps(self) -> Iterator[Step]:
-        """Everything that is tried."""
+        """Return all steps of the check."""
         yield Step("the dataset is there", self._dataset_exists)
         yield Step("the table and the view are made; a second time changes nothing", self._prepare)
         yield Step("a batch is added once, however often it is sent", self._append)
@@ -64,7 +64,7 @@ class Check:
         yield Step("the cost of each cost centre, by the documented query", self._join)
 
     def clean_up(self) -> None:
-        """Remove what was made."""
+        """Delete the tables and views that were made."""
         for name in self.tables:
             self._client.delete_table(name, not_found_ok=True)
         self._ledger.close()
@@ -126,7 +126,7 @@ class Check:
 
 
 def expect(what: str, found: object, wanted: object) -> None:
-    """Compare what was found with what must be.
+    """Compare a value that was found with the expected one.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from bigquerycheck.check import Check, CheckError
 
 
 def main() -> int:
-    """Try it, and say how each step went."""
+    """Run the check, and print the result of each step."""
     chosen = _arguments()
     try:
         check = Check(chosen.project, chosen.dataset, chosen.location)

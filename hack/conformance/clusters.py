@@ -21,7 +21,7 @@ class ConformanceCluster(GatewayCluster):
     """A cluster whose controllers all run, those that make pods too."""
 
     def learn_kinds(self) -> None:
-        """Start the controllers anew: all of them, after the kinds of the chart are there."""
+        """Restart all controllers, once the kinds of the chart exist."""
         (self.folder / "controllers").write_text("*\n")
         super().learn_kinds()
 

@@ -36,17 +36,17 @@ class Comparison:
 
     @property
     def failed(self) -> bool:
-        """Return whether there is something to do, or nothing was seen to pass at all."""
+        """Return whether a spec regressed or is outdated, or no spec passed at all."""
         return bool(self.regressions() or self.outdated()) or "" not in self.direct.values()
 
     def outdated(self) -> list[str]:
-        """Return the specs with a reason not to pass, which pass."""
+        """Return the specs that pass although there is a stated reason for which they do not."""
         return [
             spec for spec in self.specs if spec in self.reasons and self.gateway.get(spec) == ""
         ]
 
     def lines(self) -> Iterator[str]:
-        """Yield the table, why what fails does, and the sums."""
+        """Yield the table, the reasons of failures, and the sums."""
         yield "directly  gateway   spec"
         for spec in self.specs:
             direct, gateway = self.direct.get(spec), self.gateway.get(spec)
@@ -64,7 +64,7 @@ class Comparison:
 
 
 def read_reasons(file: Path) -> dict[str, str]:
-    """Read why specs do not pass through the gateway."""
+    """Read the stated reasons for which specs do not pass through the gateway."""
     entries = yaml.safe_load(file.read_text())["exceptions"]
     return {entry["spec"]: entry["reason"] for entry in entries}
 

@@ -39,7 +39,7 @@ class Scanner:
     leaks: list[str] = field(default_factory=list)
 
     def stream(self) -> "ScannedStream":
-        """Return what takes the bytes of one connection."""
+        """Return a scanner of the bytes of one connection."""
         return ScannedStream(self)
 
 
@@ -51,7 +51,7 @@ class ScannedStream:
     _rest: bytes = b""
 
     def take(self, data: bytes) -> None:
-        """Look at more of what was answered."""
+        """Scan more bytes of an answer."""
         self.scanner.size += len(data)
         text = (self._rest + data).lower()
         for word in (*self.scanner.words, _COMPRESSED):
@@ -74,7 +74,7 @@ class _Gateway:
 
 @contextmanager
 def scanned(kubeconfig: Path, scanner: Scanner, certificates: Path) -> Iterator[Path]:
-    """Serve a proxy that looks at what is answered; yield a kubeconfig that leads to it.
+    """Serve a proxy that scans all answers; yield a kubeconfig that leads to it.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ async def _start(gateway: _Gateway, scanner: Scanner, serving: ssl.SSLContext) -
 
 
 async def _requests(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass requests on, without their wish for compressed answers."""
+    """Forward requests without their Accept-Encoding, so that answers are not compressed."""
     with suppress(OSError, ssl.SSLError):
         while data := await reader.read(_CHUNK):
             writer.write(data.replace(b"Accept-Encoding: gzip", b"Accept-Encoding: none"))

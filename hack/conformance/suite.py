@@ -41,7 +41,7 @@ def _build(executable: Path) -> None:
 
 
 def specs(pattern: str = "", *, further: bool = False) -> list[str]:
-    """Return the names of the specs that need no node, of those that match a regular expression.
+    """Return the names of the specs that need no node and match a regular expression.
 
     ``further``: specs that are not among those of conformance, and pass directly.
     """
@@ -50,7 +50,7 @@ def specs(pattern: str = "", *, further: bool = False) -> list[str]:
 
 
 def run(executable: Path, kubeconfig: Path, names: Iterable[str], folder: Path) -> dict[str, str]:
-    """Run specs as who a kubeconfig says, and return what became of each: empty if it passed.
+    """Run specs as the user of a kubeconfig; return the result of each: empty if it passed.
 
     The log and the report are left in the folder.
     """

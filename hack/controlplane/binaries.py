@@ -58,7 +58,7 @@ def _built(versions: Versions) -> Path:
 
 
 def cache_home() -> Path:
-    """Where all builds are kept; shared by every checkout of this user."""
+    """Return the folder of all builds, which every checkout of this user shares."""
     own = os.environ.get("LNAMESPACE_CACHE")
     general = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     base = Path(own).expanduser() if own else Path(general).expanduser() / "lnamespace"
@@ -66,7 +66,7 @@ def cache_home() -> Path:
 
 
 def cache_key(versions: Versions) -> str:
-    """Names one build: other pins, another recipe or another kind of machine is another build."""
+    """Return the name of one build: of its pins, its recipe and the kind of machine."""
     digest = hashlib.sha256()
     pins = [(versions.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
     for part in (*pins, golang.recipe(versions).encode()):

@@ -94,7 +94,7 @@ def _up(directory: Path, kubernetes: str | None) -> None:
 
 
 def _shortest(directory: Path) -> str:
-    """As one would type it here."""
+    """Return a folder as one would type it here."""
     here = Path.cwd()
     return str(directory.relative_to(here) if directory.is_relative_to(here) else directory)
 

@@ -72,7 +72,7 @@ def down(directory: Path) -> bool:
 
 
 def environment(directory: Path) -> str:
-    """Shell commands that point kubectl at the cluster; only if it is up."""
+    """Return shell commands that point kubectl at the cluster; only if it is up."""
     layout = Layout(directory)
     for name, identity in layout.identities().items():
         if processes.running_pid(processes.pidfile(directory, name), identity) is None:
@@ -117,7 +117,7 @@ def _start_all(directory: Path, executables: Executables, wanted: Release) -> bo
 
 
 def _write_kubeconfigs(layout: Layout, ports: Ports, certificates: pki.Pki) -> None:
-    """Only what is missing: the user may have changed the namespace in theirs."""
+    """Write the missing kubeconfigs only: users may have changed the namespace in theirs."""
     owners = {
         layout.kubeconfig: "admin",
         layout.controller_manager_kubeconfig: "controller-manager",
@@ -175,7 +175,7 @@ def _check_usable(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(directory: Path, *, create: bool) -> Iterator[bool]:
-    """One command at a time per cluster. False when there is no cluster to lock."""
+    """Run one command at a time for a cluster; yield False if there is no cluster to lock."""
     marker = _lock(directory, create=create)
     try:
         yield marker is not None

@@ -47,27 +47,27 @@ class Layout:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Return the administrator's kubeconfig."""
         return self.directory / "kubeconfig"
 
     @property
     def controller_manager_kubeconfig(self) -> Path:
-        """The controller manager's own."""
+        """Return the controller manager's own kubeconfig."""
         return self.directory / "kube-controller-manager.kubeconfig"
 
     @property
     def audit_policy(self) -> Path:
-        """What the API server writes into its audit log, if there is such a file."""
+        """Return the audit policy of the API server, if there is such a file."""
         return self.directory / "audit-policy.yaml"
 
     @property
     def controllers(self) -> str:
-        """Which controllers run: those of the file ``controllers``, if there is one."""
+        """Return the controllers that run: those of the file ``controllers``, if there is one."""
         file = self.directory / "controllers"
         return file.read_text().strip() if file.exists() else ",".join(CONTROLLERS)
 
     def identities(self) -> dict[str, str]:
-        """By name, the argument that only this cluster's process has; known without any port."""
+        """Return by name the argument that only this cluster's process has, whatever its ports."""
         return {
             ETCD: f"--data-dir={self.directory / 'etcd'}",
             API_SERVER: f"--client-ca-file={self.directory / 'pki' / 'ca.crt'}",
@@ -78,7 +78,7 @@ class Layout:
 def daemons(
     layout: Layout, executables: Executables, release: Release, ports: Ports, pki: Pki
 ) -> list[Daemon]:
-    """All three, in the order in which they start."""
+    """Return the three daemons, in the order in which they start."""
     flags = {
         ETCD: _etcd(ports, pki),
         API_SERVER: (*_api_server(ports, pki), *_audit(layout), *release.flags),
@@ -111,7 +111,7 @@ def _listening(ports: Ports) -> dict[str, tuple[int, ...]]:
 
 
 def _probes(ports: Ports, pki: Pki) -> dict[str, tuple[Probe, ...]]:
-    """Return what has to answer; a service account shows that the controllers are at work."""
+    """Return the probes; a service account shows that the controllers are at work."""
     admin, etcd_client = pki.pair("admin"), pki.pair("etcd-client")
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     return {

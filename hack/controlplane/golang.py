@@ -75,7 +75,7 @@ def _helm_stamps(version: str, major: str, minor: str) -> dict[str, str]:
 
 
 def recipe(versions: Versions) -> str:
-    """All that decides what a build makes, besides go.mod and go.sum; part of the cache's key."""
+    """Return the part of the cache's key that is not in go.mod and go.sum: settings and flags."""
     return repr((BUILD_SETTINGS, packages(versions), linker_flags(versions)))
 
 

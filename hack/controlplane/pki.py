@@ -43,21 +43,21 @@ class Pki:
 
     @property
     def authority(self) -> Path:
-        """Signs the API server, its clients, and what the CSR API issues."""
+        """Return the CA of the API server, of its clients, and of the CSR API."""
         return self.folder / "ca.crt"
 
     @property
     def etcd_authority(self) -> Path:
-        """Signs etcd and its one client; the key of it is thrown away."""
+        """Return the CA of etcd and its one client, whose key is not kept."""
         return self.folder / "etcd-ca.crt"
 
     @property
     def service_account_key(self) -> Path:
-        """Signs service account tokens; the API server verifies with the same file."""
+        """Return the key of service account tokens; the API server verifies with the same file."""
         return self.folder / "service-account.key"
 
     def pair(self, name: str) -> Pair:
-        """Certificate and key: ca, server, admin, controller-manager, etcd or etcd-client."""
+        """Return the pair of ca, server, admin, controller-manager, etcd or etcd-client."""
         return Pair(self.folder / f"{name}.crt", self.folder / f"{name}.key")
 
 
@@ -105,7 +105,7 @@ def _authority(name: str) -> _Issuer:
 
 
 def _server(pair: Pair, issuer: _Issuer, name: str) -> None:
-    """For servers; for clients too, because etcd calls itself with its server certificate."""
+    """Write a server certificate; it suits clients too, because etcd connects to itself with it."""
     alternatives: list[x509.GeneralName] = [x509.DNSName(host) for host in API_SERVER_NAMES]
     alternatives += [x509.IPAddress(ipaddress.ip_address(ip)) for ip in API_SERVER_ADDRESSES]
     usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -143,7 +143,7 @@ def _builder(
     key: ec.EllipticCurvePrivateKey,
     issuer_key: ec.EllipticCurvePrivateKey,
 ) -> x509.CertificateBuilder:
-    """Return what all certificates share; strict clients insist on both key identifiers."""
+    """Return a builder with all that certificates share; strict clients want both key ids."""
     now = dt.datetime.now(dt.UTC)
     own_id = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())

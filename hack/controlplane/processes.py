@@ -36,7 +36,7 @@ class Probe:
     client: Pair
 
     def succeeds(self) -> bool:
-        """Ask once. Speaks to the port itself, so that no proxy of the environment gets a say."""
+        """Ask once, at the port itself, so that no proxy of the environment is used."""
         context = ssl.create_default_context(cafile=str(self.authority))
         context.load_cert_chain(self.client.certificate, self.client.key)
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=context)
@@ -67,21 +67,21 @@ class Daemon:
 
     @property
     def pidfile(self) -> Path:
-        """Where the pid is, for `down` and for tests that kill the process."""
+        """Return the file with the pid, for `down` and for tests that kill the process."""
         return pidfile(self.directory, self.name)
 
     @property
     def log(self) -> Path:
-        """Where stdout and stderr go; appended to on every start."""
+        """Return the file of stdout and stderr; each start appends to it."""
         return self.directory / "logs" / f"{self.name}.log"
 
     def running(self) -> bool:
-        """Whether the process of the pidfile is alive and ours."""
+        """Return whether the process of the pidfile is alive and ours."""
         return running_pid(self.pidfile, self.identity) is not None
 
 
 def pidfile(directory: Path, name: str) -> Path:
-    """Where a daemon's pid is written."""
+    """Return the file with a daemon's pid."""
     return directory / f"{name}.pid"
 
 
@@ -124,7 +124,7 @@ def start(daemon: Daemon) -> None:
 
 
 def becomes_ready(daemon: Daemon, alive: Callable[[], bool]) -> bool:
-    """Poll until all probes succeed; False when the process ends first."""
+    """Poll until all probes succeed; return False if the process ends first."""
     deadline = time.monotonic() + START_TIMEOUT
     while not all(probe.succeeds() for probe in daemon.probes):
         if not alive():
@@ -148,7 +148,7 @@ def _wait_for_ports(daemon: Daemon) -> None:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on this port now."""
+    """Return whether a server could listen on this port now."""
     with socket.socket() as candidate:
         candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
         try:
@@ -188,7 +188,7 @@ def _gone(file: Path, identity: str, patience: float) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Return little: etcd takes settings from ETCD_*, and a proxy must not see this traffic.
+    """Return a small environment: etcd reads ETCD_*, and no proxy must see this traffic.
 
     GOGC says how much memory the daemons may take instead of processor; the tests set it.
     """

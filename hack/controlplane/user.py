@@ -22,7 +22,7 @@ from .pki import write_private
 
 
 def main() -> int:
-    """`request FOLDER NAME [GROUP ...]` comes first, `kubeconfig FOLDER` when it was granted."""
+    """Run `request FOLDER NAME [GROUP ...]`, or, once that is granted, `kubeconfig FOLDER`."""
     command, folder, *names = sys.argv[1:]
     try:
         if command == "request":
@@ -71,7 +71,7 @@ def _check(value: str) -> None:
 
 
 def stem(name: str, *groups: str) -> str:
-    """Readable, and different for different users: what is lost in the slug is in the hash."""
+    """Return a readable name that differs for different users: the hash has what the slug lost."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "user"
     digest = hashlib.sha256(json.dumps([name, *groups]).encode()).hexdigest()
     return f"{slug}-{digest[:10]}"

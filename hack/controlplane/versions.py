@@ -34,7 +34,7 @@ class Versions:
 
     @property
     def minor(self) -> str:
-        """The minor version of Kubernetes, such as 1.36."""
+        """Return the minor version of Kubernetes, such as 1.36."""
         return minor(self.kubernetes)
 
 
@@ -47,12 +47,12 @@ class Release:
 
     @property
     def name(self) -> str:
-        """What K8S=... and --kubernetes name it."""
+        """Return the value of K8S=... and --kubernetes that means this release."""
         return self.emulated or self.versions.minor
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return what kube-apiserver and kube-controller-manager are told.
+        """Return the flags of kube-apiserver and kube-controller-manager.
 
         A server is compatible with the version before its own unless told otherwise, which keeps
         back the newest functions of CEL. The floor has nothing before it.
@@ -96,7 +96,7 @@ def pinned(folder: Path = PRESENT) -> Versions:
 
 
 def minor(version: str) -> str:
-    """Cut a version off after its second number."""
+    """Return a version without what follows its second number."""
     return ".".join(version.split(".")[:2])
 
 

@@ -25,7 +25,7 @@ _PODS |= dict.fromkeys(("topologySpreadConstraints", "metricRelabelings"), "In K
 
 
 def values(text: str) -> str:
-    """Every value, with its default and what its comment says."""
+    """Return every value of the chart, with its default and its comment."""
     root = yaml.compose(text)
     if not isinstance(root, yaml.MappingNode):
         raise TypeError("values.yaml must be a mapping")

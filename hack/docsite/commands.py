@@ -20,7 +20,7 @@ _FLAGS = {"--" + option.name.replace("_", "-"): option for option in _OPTIONS}
 
 
 def lnamespace() -> str:
-    """Every command of ``lnamespace`` and every option."""
+    """Return every command of ``lnamespace`` and every option."""
     everywhere = [option for option in _OPTIONS if not option.metadata["commands"]]
     return page(
         "lnamespace",
@@ -33,7 +33,7 @@ def lnamespace() -> str:
 
 
 def plugins() -> str:
-    """Return what the kubectl plugins say of themselves."""
+    """Return the page with the help of the kubectl plugins."""
     helps = {
         "create lns": CREATE,
         "create lcluster": CREATE_LCLUSTER,

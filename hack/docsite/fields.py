@@ -20,14 +20,14 @@ _LIMITS = {
 
 
 def lnamespaces() -> str:
-    """LNamespace in both versions."""
+    """Return the page of LNamespace in both versions."""
     return _kind(
         build_crd(Names()), "`kubectl explain lns --recursive` shows the same on a cluster."
     )
 
 
 def billingrecords() -> str:
-    """BillingRecord."""
+    """Return the page of BillingRecord."""
     return _kind(
         billingrecords_crd(Names()),
         "Made by the controller, deleted by the ledger's publisher: [the ledger](../ledger.md).",

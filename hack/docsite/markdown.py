@@ -17,17 +17,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """Text as code, in a cell too; nothing for an empty text."""
+    """Return a text as code, in a cell too; nothing for an empty text."""
     return f"`{text}`" if text else ""
 
 
 def block(text: str) -> str:
-    """Lines as they are."""
+    """Return lines as a code block."""
     return f"```text\n{text.strip(chr(10))}\n```"
 
 
 def prose(text: str) -> str:
-    """Somebody's sentence as Markdown: angle brackets and stars mean themselves."""
+    """Return a sentence as Markdown in which angle brackets and stars mean themselves."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("*", "\\*")
     return " ".join(escaped.split())
 

@@ -17,7 +17,7 @@ class Mermaid(Directive):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the picture, as it stands in the page."""
+        """Return the picture of the diagram."""
         source = "\n".join(self.content)
         try:
             svg = mermaidx.render(source).svg()

@@ -6,7 +6,7 @@ from docsite import chart, commands, fields, objects
 
 
 def pages() -> Mapping[str, str]:
-    """All of them."""
+    """Return all pages of the reference."""
     return {
         "lnamespace.md": fields.lnamespaces(),
         "billingrecord.md": fields.billingrecords(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def settle(archive: Path, epoch: int) -> None:
-    """Rewrite a .tar.gz without what is by chance: order, times, owners and modes of files."""
+    """Rewrite a .tar.gz so that it is reproducible: order, times, owners and modes of files."""
     files = _files(archive)
     with (
         archive.open("wb") as raw,

@@ -106,7 +106,7 @@ def _make(chosen: argparse.Namespace) -> None:
 
 
 def _check_tools(steps: tuple[str, ...]) -> None:
-    """Say what is missing before minutes are spent."""
+    """Report missing tools before minutes are spent."""
     if "image" in steps:
         image.available()
     if "sign" in steps:

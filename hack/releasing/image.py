@@ -25,22 +25,22 @@ class Image:
 
     @property
     def name(self) -> str:
-        """As the chart names it."""
+        """Return the name that the chart uses."""
         return f"{self.repository or 'lnamespace'}:{self.version}"
 
     @property
     def archive(self) -> Path:
-        """Where it is if it is not pushed: `skopeo`, `podman load` and `crane` read it."""
+        """Return the archive of an image that is not pushed; `skopeo` and `podman load` read it."""
         return self.dist / f"lnamespace-{self.version}-image.tar"
 
     @property
     def digest(self) -> Path:
-        """The file that has the digest of what was pushed."""
+        """Return the file with the digest of the pushed image."""
         return self.dist / f"lnamespace-{self.version}-image.digest"
 
 
 def make(made_from: Source, image: Image) -> None:
-    """Build it, and push or keep it.
+    """Build the image, and push or keep it.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def make(made_from: Source, image: Image) -> None:
 
 
 def check_pushed(image: Image) -> None:
-    """Be sure that what was to be pushed was: buildah 1.28 fails with exit code 0.
+    """Check that the image was pushed: buildah 1.28 fails with exit code 0.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def available() -> str:
 
 
 def commands(builder: str, image: Image, epoch: int) -> list[list[str]]:
-    """Return the commands that build it, in order."""
+    """Return the commands that build the image, in order."""
     base = [f"--build-arg=DEBIAN={image.base}"] if image.base else []
     if builder == "docker":
         build = ["docker", "buildx", "build", "--platform", PLATFORMS, *base]
@@ -99,13 +99,13 @@ def commands(builder: str, image: Image, epoch: int) -> list[list[str]]:
 
 
 def digest_in(file: Path) -> str:
-    """Return the digest of what was pushed, as the builder wrote it down."""
+    """Return the digest of the pushed image, as the builder wrote it."""
     text = file.read_text().strip()
     return str(json.loads(text)["containerimage.digest"]) if text.startswith("{") else text
 
 
 def _platform() -> str:
-    """Return the platform of this machine, in the words of images."""
+    """Return the platform of this machine, as images name it."""
     machine = platform.machine()
     names = {"x86_64": "amd64", "aarch64": "arm64"}
     return f"linux/{names.get(machine, machine)}"

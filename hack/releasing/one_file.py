@@ -11,7 +11,7 @@ DIGEST = "DIGEST_OF_THE_MODULES"
 
 
 def modules() -> str:
-    """Return where the modules are: laid out, or else in the archive itself."""
+    """Return the place of the modules: a folder, or else the archive itself."""
     archive = os.path.dirname(os.path.abspath(__file__))
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     ours = f"{cache}/lnamespace"
@@ -28,13 +28,13 @@ def modules() -> str:
 
 
 def _is_own(folder: str) -> bool:
-    """Whether nobody else can put modules there; a link is not followed."""
+    """Return whether nobody else can put modules there; a link is not followed."""
     found = os.lstat(folder)
     return found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def _is_safe(cache: str) -> bool:
-    """Whether nobody else can put another folder in place of ours, as /tmp does not let them."""
+    """Return whether nobody else can replace our folder; in /tmp, only its owner can."""
     found = os.stat(cache)
     sticky = found.st_mode & 0o1000
     return found.st_uid in (0, os.geteuid()) and bool(sticky or not found.st_mode & 0o022)

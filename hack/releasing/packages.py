@@ -17,7 +17,7 @@ SUMS = "SHA256SUMS"
 
 
 def make(made_from: Source, dist: Path) -> list[Path]:
-    """Make them in ``dist``.
+    """Make the packages in ``dist``.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def make(made_from: Source, dist: Path) -> list[Path]:
 
 
 def write_sums(version: str, dist: Path) -> Path:
-    """Write the checksums of all that was made, as ``sha256sum --check`` reads them."""
+    """Write the checksums of all files, as ``sha256sum --check`` reads them."""
     sums = dist / SUMS
     made = sorted(dist.glob(f"lnamespace-{version}[.-]*"))
     files = [path for path in made if not path.name.endswith((".sigstore.json", ".digest"))]
@@ -75,7 +75,7 @@ def _chart(made_from: Source, folder: Path, dist: Path) -> Path:
 
 
 def _bill(made_from: Source, folder: Path, dist: Path) -> Path:
-    """Write what the image installs, with hashes, as CycloneDX; check it against its schema."""
+    """Write the installed packages of the image, with hashes, as CycloneDX; check the schema."""
     bill = bill_of(made_from.version, dist)
     tool = (sys.executable, "-m", "cyclonedx_py", "requirements", "requirements/run.txt")
     how = ("--pyproject", "pyproject.toml", "--output-reproducible", "--validate")

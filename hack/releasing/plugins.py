@@ -21,7 +21,7 @@ DOWNLOADS = "https://YOUR_DOWNLOADS"
 
 
 def make(made_from: Source, folder: Path, dist: Path) -> list[Path]:
-    """Make them from the files in ``folder``."""
+    """Make the plugins from the files in ``folder``."""
     program = _program(_modules(folder), made_from.epoch)
     single = dist / f"lnamespace-{made_from.version}-plugins.pyz"
     single.write_bytes(program)

@@ -32,7 +32,7 @@ def output(command: Sequence[str], folder: Path, env: Mapping[str, str] | None =
 
 
 def show(command: Sequence[str], folder: Path) -> None:
-    """Run a program that speaks to the terminal itself.
+    """Run a program that writes to the terminal itself.
 
     Raises
     ------

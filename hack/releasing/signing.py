@@ -21,7 +21,7 @@ class Signer:
 
     @property
     def options(self) -> list[str]:
-        """What cosign is told of it."""
+        """Return the options of cosign."""
         given = {"--key": self.key, "--signing-config": self.config}
         return ["--yes", *(f"{name}={value}" for name, value in given.items() if value)]
 
@@ -42,7 +42,7 @@ def sign(made: Image, signer: Signer) -> None:
 
 
 def check_tool() -> None:
-    """Be sure that cosign is here.
+    """Check that cosign is installed.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def check_tool() -> None:
 
 
 def commands(made: Image, signer: Signer) -> Iterator[list[str]]:
-    """Sign the checksums, which cover every file, and the chart, which also travels alone."""
+    """Yield the commands that sign the checksums of all files, the chart, and a pushed image."""
     how = signer.options
     for file in (made.dist / packages.SUMS, packages.chart_of(made.version, made.dist)):
         yield ["cosign", "sign-blob", *how, f"--bundle={signature_of(file)}", str(file)]
@@ -65,5 +65,5 @@ def commands(made: Image, signer: Signer) -> Iterator[list[str]]:
 
 
 def signature_of(file: Path) -> Path:
-    """Where the signature of a file is, with all that is needed to verify it."""
+    """Return the file of a signature, with all that is needed to verify it."""
     return file.with_name(f"{file.name}.sigstore.json")

@@ -43,7 +43,7 @@ def read(folder: Path = REPOSITORY) -> Source:
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """Every place that states the version. The image's tag is the chart's appVersion."""
+    """Return each statement of the version. The image's tag is the chart's appVersion."""
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["version"]
     chart = (folder / "charts" / "lnamespace" / "Chart.yaml").read_text()
     return {
@@ -54,7 +54,7 @@ def versions(folder: Path) -> dict[str, str]:
 
 
 def copy(source: Source, into: Path) -> None:
-    """Copy what belongs to the repository, and nothing that was made or lies about in it."""
+    """Copy the files of the repository, without those that git ignores."""
     listed = _git(source.folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in filter(None, listed.split("\0")):
         path = source.folder / name

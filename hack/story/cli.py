@@ -30,7 +30,7 @@ class Failure:
 
 
 def main() -> int:
-    """Exit code 0: all as told. 1: not, or it could not be played. 130: interrupted."""
+    """Return 0 if all went as expected, 1 if not or if it cannot be played, 130 if interrupted."""
     keep = _parser().parse_args().keep
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell ignores it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that cleaning up happens
@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _stage(console: Console, *, keep: bool) -> Iterator[Stage]:
-    """Set up a stage that is taken down in the end, whatever happens, unless it is kept."""
+    """Set up a stage, which is taken down in the end, whatever happens, unless it is kept."""
     _check_tools()
     stage = Stage.new(console.note)
     kept = False
@@ -75,7 +75,7 @@ def _stage(console: Console, *, keep: bool) -> Iterator[Stage]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Keep a second Ctrl-C from interrupting the cleaning up after the first."""
+    """Keep a second Ctrl-C from interrupting the clean-up after the first."""
     before = {
         number: signal.signal(number, signal.SIG_IGN)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -106,7 +106,7 @@ def _play(stage: Stage, console: Console) -> list[Failure]:
 
 
 def _perform(number: int, step: Step, stage: Stage, console: Console) -> str:
-    """Play one step; returns why it is not as told, or nothing."""
+    """Play one step, and return why it went wrong, or nothing."""
     console.expectation(number, step.expected)
     console.command(step.who, step.command)
     start = time.monotonic()

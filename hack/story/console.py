@@ -20,15 +20,15 @@ class Console:
         self._width = min(shutil.get_terminal_size().columns, 100)
 
     def title(self, text: str) -> None:
-        """Print what the next part is about."""
+        """Print the title of the next part."""
         self._write("", self._paint(text, BOLD))
 
     def note(self, text: str) -> None:
-        """Print what is going on behind the scenes."""
+        """Print which preparations are under way."""
         self._write(self._paint(text, DIM))
 
     def expectation(self, number: int, text: str) -> None:
-        """Print what is about to happen, in plain words."""
+        """Print the number and the description of the next step."""
         self._write("", textwrap.fill(f"{number}. {text}", self._width, subsequent_indent="   "))
 
     def command(self, who: str, line: str) -> None:
@@ -36,7 +36,7 @@ class Console:
         self._write(f"   {self._paint(who + '$', CYAN)} {self._paint(line, BOLD)}")
 
     def output(self, text: str) -> None:
-        """Print what a command answered."""
+        """Print the output of a command."""
         for line in text.splitlines():
             self._write(f"   {line}".rstrip())
 
@@ -49,11 +49,11 @@ class Console:
         self._write(f"   {self._paint('✘ not as told: ' + reason, RED)}")
 
     def verdict(self, text: str, *, good: bool) -> None:
-        """How it all went."""
+        """Print the result of the whole story."""
         self._write("", self._paint(("✔ " if good else "✘ ") + text, GREEN if good else RED))
 
     def text(self, text: str) -> None:
-        """Anything else, as it is."""
+        """Print any other text, unchanged."""
         self._write(text)
 
     def _paint(self, text: str, code: str) -> str:

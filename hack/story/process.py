@@ -26,7 +26,7 @@ class Process:
 
     @classmethod
     def start(cls, name: str, log: Path, environment: Mapping[str, str]) -> Self:
-        """Start `lnamespace NAME`; ``environment`` is all that it knows of the world."""
+        """Start `lnamespace NAME` with ``environment`` and nothing else of ours."""
         program = str(Path(sys.executable).with_name("lnamespace"))
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -40,7 +40,7 @@ class Process:
         return cls(name, log, process)
 
     def until(self, ready: Callable[[], bool]) -> None:
-        """Wait until it does its work.
+        """Wait until the process does its work.
 
         Raises
         ------
@@ -54,11 +54,11 @@ class Process:
             time.sleep(0.05)
 
     def tail(self, lines: int = 20) -> str:
-        """Return the end of what it wrote."""
+        """Return the end of the process's log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:
-        """End it, in order if it can."""
+        """Stop the process, in order if it can."""
         self.process.terminate()
         try:
             self.process.wait(timeout=30)

@@ -41,7 +41,7 @@ class Chapter:
 
 
 def story() -> Iterator[Chapter]:
-    """All of it, in order: every step stands on those before."""
+    """Yield all chapters in order: every step needs those before it."""
     yield Chapter("Alice needs a namespace", (*_create(), *_work()))
     yield Chapter("A step that needs more: sudo", tuple(_sudo()))
     yield Chapter("Bob joins, Carol does not", (*_share(), *_keep_out()))

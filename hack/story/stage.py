@@ -56,7 +56,7 @@ class Stage:
 
     @classmethod
     def new(cls, say: Callable[[str], None]) -> Self:
-        """Return a stage in a folder of its own, so that demos do not meet."""
+        """Return a stage in a folder of its own, so that demos do not disturb each other."""
         clusters = REPOSITORY / ".cluster"
         clusters.mkdir(exist_ok=True)
         return cls(Path(tempfile.mkdtemp(prefix="demo-", dir=clusters)), say)
@@ -91,7 +91,7 @@ class Stage:
             self.kubeconfigs[person] = self._output([script, person, *groups])
 
     def run(self, who: str, command: str, seconds: float = 90.0) -> Answer:
-        """Run a command as that person, no shell in between."""
+        """Run a command as a person, without a shell in between."""
         environment = self.environment | {"KUBECONFIG": self.kubeconfigs[who]}
         try:
             done = subprocess.run(
@@ -112,7 +112,7 @@ class Stage:
         return Answer(done.returncode, done.stdout)
 
     def logs(self) -> str:
-        """Return the end of what our processes wrote."""
+        """Return the ends of the logs of our processes."""
         return "\n".join(f"log of {p.name}:\n{p.tail()}" for p in self.processes)
 
     def take_down(self) -> None:
@@ -131,7 +131,7 @@ class Stage:
         )
 
     def how_to_use(self) -> str:
-        """Return what to type to go on by hand, and to end it."""
+        """Return the commands to go on by hand, and to end the stage."""
         place = shlex.quote(os.path.relpath(self.directory))
         processes = " ".join(str(p.process.pid) for p in self.processes)
         ours = {k: v for k, v in self.environment.items() if k.startswith("LNAMESPACE_")}
@@ -153,7 +153,7 @@ class Stage:
         )
 
     def _story_environment(self) -> dict[str, str]:
-        """As little as there must be: no proxy, no settings, no home of the caller's."""
+        """Return a minimal environment: no proxy, no settings, not the home of the caller."""
         exports = self._checked(
             [sys.executable, str(CLUSTER_TOOL), "env", "--dir", str(self.directory)], os.environ
         )
@@ -217,7 +217,7 @@ class Stage:
         controller.until(lambda: "caches are complete" in controller.tail())
 
     def _start_gateway(self, port: int) -> None:
-        """Serve by a certificate that the gateway makes, as it does where nobody gives it one."""
+        """Start the gateway with a certificate that it makes itself, as it does by default."""
         options = {
             "GATEWAY_LISTEN": f"127.0.0.1:{port}",
             "GATEWAY_HOST": "localhost",
@@ -232,7 +232,7 @@ class Stage:
             shutil.copy(file, self.directory)
 
     def _start_ledger(self) -> None:
-        """Rows are written every second here, so that the story need not wait for them."""
+        """Start the publisher; it writes rows every second, so that the story need not wait."""
         self.environment["LNAMESPACE_LEDGER_URL"] = f"sqlite:///{self.directory}/ledger.db"
         here = {"PROJECT_ID": "demo", "CLUSTER_LOCATION": "here", "CLUSTER_NAME": "demo"}
         self.environment |= {f"LNAMESPACE_{name}": value for name, value in here.items()}

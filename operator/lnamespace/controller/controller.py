@@ -230,7 +230,7 @@ class Controller:
         await asyncio.gather(*(reflector.relist() for reflector in found))
 
     def _is_urgent(self, key: WorkKey) -> bool:
-        """Whether somebody may have to lose access: that must not wait for mass creations."""
+        """Return whether somebody may have to lose access: then it must not wait for creations."""
         if isinstance(key, TenantCluster):
             cached = self._cache.lclusters.get(key.name)
             return cached is None or cached.terminating or bool(cached.lcluster.status.charged)

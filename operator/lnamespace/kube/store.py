@@ -18,11 +18,11 @@ class Item(Protocol):
 
     @property
     def key(self) -> Key:
-        """Its namespace and name."""
+        """Return the namespace and the name."""
 
     @property
     def version(self) -> int:
-        """Its resource version."""
+        """Return the resource version."""
 
 
 T = TypeVar("T", bound=Item)

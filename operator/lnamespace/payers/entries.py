@@ -62,12 +62,12 @@ class Requester:
 
     @property
     def hidden(self) -> bool:
-        """Whether they may have groups that are not known here."""
+        """Return whether the requester may have groups that are not known here."""
         return self.sudo or self.pending or self.crowded
 
     @property
     def home(self) -> str:
-        """The namespace that a ServiceAccount lives in; empty for people."""
+        """Return the namespace that a ServiceAccount lives in; empty for people."""
         if not self.username.startswith(SERVICE_ACCOUNT_PREFIX):
             return ""
         return self.username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]

@@ -45,7 +45,7 @@ class GroupPattern:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields that its named groups fill in, as the API spells them."""
+        """Return the fields that the pattern's named groups fill in, as the API spells them."""
         return frozenset(self._compiled.groupindex)
 
     def captured(self, group: str) -> dict[str, str] | None:

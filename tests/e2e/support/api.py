@@ -91,7 +91,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """Headers and body as text, whatever their encoding."""
+        """Return headers and body as text, whatever their encoding."""
         return self.headers + "\n\n" + self.body.decode("latin-1")
 
 
@@ -129,18 +129,18 @@ class Api:
         self._local = threading.local()
 
     def acting(self, user: str, *groups: str, **more: str) -> "Api":
-        """The same person, impersonating; further headers by name."""
+        """Return a client of the same person that impersonates; further headers by name."""
         headers = [("Impersonate-User", user)] if user else []
         headers += [("Impersonate-Group", group) for group in groups]
         headers += [(name.replace("_", "-"), value) for name, value in more.items()]
         return Api(self._kubeconfig, tuple(headers))
 
     def with_headers(self, *headers: tuple[str, str]) -> "Api":
-        """The same person, with further headers of which some may have one name."""
+        """Return a client of the same person with further headers, also several of one name."""
         return Api(self._kubeconfig, (*self._headers, *headers))
 
     def with_token(self, token: str, file: Path) -> "Api":
-        """Whoever the token is of; the file becomes their kubeconfig."""
+        """Return a client of the token's user; the file becomes their kubeconfig."""
         document = yaml.safe_load(self._kubeconfig.read_text())
         document["users"][0]["user"] = {"token": token}
         file.write_text(yaml.safe_dump(document))
@@ -148,12 +148,12 @@ class Api:
 
     @property
     def kubeconfig(self) -> Path:
-        """Where the address and the credentials stand."""
+        """Return the file with the address and the credentials."""
         return self._kubeconfig
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers that say who asks."""
+        """Return the headers that name the sender."""
         return self._headers
 
     def get(self, path: str, **query: str) -> Object:
@@ -179,7 +179,7 @@ class Api:
         return self._json("POST", path, query, body)
 
     def replace(self, path: str, body: Object, **query: str) -> Object:
-        """Put an object in the place of what is there."""
+        """Replace an object."""
         return self._json("PUT", path, query, body)
 
     def patch(self, path: str, body: Any, kind: str = MERGE, **query: str) -> Object:
@@ -248,7 +248,7 @@ class Api:
         return answer
 
     def _request(self, method: str, path: str, body: bytes | None, kind: str) -> bytes:
-        """As any client does: come again where the server asks for patience."""
+        """Send a request; try again where the server asks for patience, as any client does."""
         for _ in range(_PATIENCE):
             try:
                 return self._attempt(method, path, body, kind)
@@ -274,7 +274,7 @@ class Api:
             raise Unreachable(f"{method} {path}: {error!r}") from error
 
     def opened(self, path: str) -> OpenAnswer:
-        """Begin to read an answer that goes on, on a connection of its own."""
+        """Open an answer that goes on, on a connection of its own."""
         connection = self._connected()
         response = self._ask(connection, "GET", path, self._headers, b"")
         if response.status >= 300:
@@ -326,17 +326,17 @@ class Api:
 
 
 def lns_path(name: str) -> str:
-    """Where an LNamespace is."""
+    """Return the path of an LNamespace."""
     return f"{LNAMESPACES}/{name}"
 
 
 def ns_path(name: str, kind: str = "", item: str = "") -> str:
-    """Where a Namespace is, or the objects of a core kind in it, or one of them."""
+    """Return the path of a Namespace, of the objects of a core kind in it, or of one of them."""
     return "/".join(filter(None, (NAMESPACES, name, kind, item)))
 
 
 def rbac_path(kind: str, name: str = "", namespace: str = "") -> str:
-    """Where roles and bindings are."""
+    """Return the path of roles or bindings."""
     scope = f"/namespaces/{namespace}" if namespace else ""
     return f"{RBAC}{scope}/{kind}" + (f"/{name}" if name else "")
 
@@ -346,7 +346,7 @@ def _decoded(cluster: dict[str, str]) -> str:
 
 
 def _load_certificate(tls: ssl.SSLContext, user: dict[str, str]) -> None:
-    """TLS wants files, for as long as it takes to read them."""
+    """Load a certificate; TLS needs files for as long as it reads them."""
     with tempfile.NamedTemporaryFile() as file:
         for part in ("client-certificate-data", "client-key-data"):
             file.write(base64.b64decode(user[part]))
@@ -366,7 +366,7 @@ def _error(status: int, body: bytes, retry_after: str) -> ApiError:
 def refusal(
     request: Callable[..., object], *arguments: Any, status: int = 403, **query: str
 ) -> str:
-    """The words of the refusal that a request must meet with, at once or within `eventually`."""
+    """Return the message of a refusal, which a request must meet at once or within `eventually`."""
     refused: ApiError | None = None
     try:
         request(*arguments, **query)
@@ -378,7 +378,7 @@ def refusal(
 
 
 def unless(reason: str, request: Callable[..., object], *arguments: Any, **query: str) -> bool:
-    """Whether a request succeeded rather than be refused for the one reason that may pass."""
+    """Return whether a request succeeded; only one reason for a refusal is accepted."""
     try:
         request(*arguments, **query)
     except ApiError as error:

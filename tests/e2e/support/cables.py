@@ -28,7 +28,7 @@ class Cable:
 
     @property
     def connections(self) -> int:
-        """How many connections are passed on."""
+        """Return the number of connections that are passed on."""
         return len(self._pairs)
 
     def cut(self) -> None:
@@ -40,7 +40,7 @@ class Cable:
                 _reset(end)
 
     def unplug(self) -> None:
-        """Cut, and pass no connection on until it is plugged in again."""
+        """Reset all connections, and pass none on until the cable is plugged in again."""
         self._plugged.clear()
         self.cut()
 
@@ -49,7 +49,7 @@ class Cable:
         self._plugged.set()
 
     def half_open(self) -> None:
-        """Reset all connections at the near end, while the far end is told of nothing."""
+        """Reset all connections at the near end; the far end notices nothing."""
         with self._turn:
             pairs, self._pairs = self._pairs, set()
         self._forgotten += [far for _, far in pairs]
@@ -57,14 +57,14 @@ class Cable:
             _reset(near)
 
     def remove(self) -> None:
-        """End everything."""
+        """Close the port and all connections."""
         _reset(self._listening)
         self.cut()
         for end in self._forgotten:
             _reset(end)
 
     def kubeconfig(self, like: Path, file: Path) -> Path:
-        """A copy of a kubeconfig that leads through the cable."""
+        """Return a copy of a kubeconfig that leads through the cable."""
         document = yaml.safe_load(like.read_text())
         cluster = document["clusters"][0]["cluster"]
         url = urlsplit(cluster["server"])
@@ -117,7 +117,7 @@ def _reset(end: socket.socket) -> None:
 
 @contextmanager
 def cable(port: int) -> Iterator[Cable]:
-    """A cable to a port of this machine."""
+    """Yield a cable to a port of this machine."""
     it = Cable(port)
     try:
         yield it

@@ -39,7 +39,7 @@ class Cluster:
         run(_TOOL, "up", "--dir", self.folder, timeout=_BUILD).ok()
 
     def keep_audit_log(self, policy: str) -> None:
-        """Have the API server keep an audit log from its first start on."""
+        """Make the API server write an audit log from its first start on."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / ".lnamespace-cluster").touch()
         (self.folder / "audit-policy.yaml").write_text(policy)
@@ -51,7 +51,7 @@ class Cluster:
         eventually(self._guarded, what="the policies are not in force")
 
     def learn_kinds(self) -> None:
-        """Let the garbage collector know the kinds that are there now.
+        """Restart kube-controller-manager, so that its garbage collector knows the present kinds.
 
         It looks for new ones every 30 s; one that starts now knows them.
         """
@@ -71,7 +71,7 @@ class Cluster:
         self.run("helm", verb, *release, *values, *flags).ok()
 
     def forget_discovery(self) -> None:
-        """Let kubectl ask anew what is served; it keeps that for hours, by the server's address."""
+        """Delete kubectl's cache of discovery, which it keeps for hours by the server's address."""
         shutil.rmtree(self._home / ".kube" / "cache", ignore_errors=True)
 
     def down(self) -> None:
@@ -80,7 +80,7 @@ class Cluster:
         assert self.processes() == []
 
     def kill(self, daemon: str) -> None:
-        """What a crash of a process of the control plane does; it is gone when this returns.
+        """Kill a process of the control plane, as a crash does; it is gone when this returns.
 
         What is about to die may still answer, and `up` would leave it alone.
         """
@@ -90,7 +90,7 @@ class Cluster:
 
     @cached_property
     def environment(self) -> dict[str, str]:
-        """What a shell has after eval of `hack/cluster env`, with a home of its own."""
+        """Return the environment of a shell after `hack/cluster env`, with a home of its own."""
         script = run(_TOOL, "env", "--dir", self.folder).ok()
         script += '\nprintf "%s\\n" "$KUBECONFIG" "$PATH"'
         kubeconfig, path = run("/bin/sh", "-c", script).ok().splitlines()
@@ -98,37 +98,37 @@ class Cluster:
 
     @cached_property
     def admin(self) -> Api:
-        """The administrator."""
+        """Return a client of the administrator."""
         return Api(Path(self.environment["KUBECONFIG"]))
 
     @cached_property
     def controller(self) -> Controller:
-        """The controller; not started."""
+        """Return the controller; it is not started."""
         token = self.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
         return Controller(token, self._logs / "controller.log")
 
     @cached_property
     def webhook(self) -> Webhook:
-        """The webhook; not started."""
+        """Return the webhook; it is not started."""
         return self.another_webhook("webhook", self._port)
 
     def another_webhook(self, name: str, port: int, **variables: str) -> Webhook:
-        """A further webhook; not started."""
+        """Return a further webhook; it is not started."""
         token = self.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT)
         return Webhook(token, self._logs / f"{name}.log", self.admin, port, **variables)
 
     def publisher(self, url: str, **variables: str) -> Publisher:
-        """The ledger's process for a database; not started."""
+        """Return the publisher for a database; it is not started."""
         token = self.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT)
         return Publisher(token, self._logs / "ledger.log", url, **variables)
 
     @property
     def ours(self) -> Sequence[Process]:
-        """Our processes on it, in the order in which they are started."""
+        """Return our processes, in the order in which they are started."""
         return (self.webhook, self.controller)
 
     def token(self, namespace: str, account: str) -> Path:
-        """The kubeconfig of a service account."""
+        """Return the kubeconfig of a service account."""
         return Path(self.run(_TOKEN, namespace, account).ok().strip())
 
     def run(self, *command: str | Path, stdin: str | None = None) -> Result:
@@ -136,12 +136,12 @@ class Cluster:
         return run(*command, env=self.environment, stdin=stdin)
 
     def processes(self) -> list[str]:
-        """The command lines that name its folder; one that is dead already has none."""
+        """Return the command lines that name the cluster's folder; a dead process has none."""
         lines = run("ps", "-eww", "-o", "args=").ok().splitlines()
         return [line for line in lines if f"={self.folder}/" in line]
 
     def _guarded(self) -> bool:
-        """Whether the policies act: they do so a moment after they are made."""
+        """Return whether the policies are in force; they are a moment after they are created."""
         try:
             self.admin.delete(CRD, dryRun="All")
         except ApiError as error:
@@ -151,7 +151,7 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path, kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
-    """A cluster with the chart and our processes; nothing is left of it, whatever happens."""
+    """Yield a cluster with the chart and our processes; nothing is left of it afterwards."""
     cluster = kind(folder)
     try:
         cluster.up()

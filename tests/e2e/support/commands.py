@@ -22,12 +22,12 @@ class Result:
     err: str
 
     def ok(self) -> str:
-        """The standard output of a command that must have succeeded."""
+        """Return the standard output of a command that must have succeeded."""
         assert self.code == 0, str(self)
         return self.out
 
     def refused(self) -> str:
-        """The standard error of a command that must have failed with exit code 1."""
+        """Return the standard error of a command that must have failed with exit code 1."""
         assert self.code == 1, str(self)
         return self.err
 
@@ -65,7 +65,7 @@ def run(
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of this process, without what would lead to another cluster."""
+    """Return the environment of this process, without variables that lead to another cluster."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -33,7 +33,7 @@ class Comparison:
     def ask(
         self, method: str, path: str, body: Any = None, kind: str = JSON, *, accept: str = JSON
     ) -> None:
-        """Ask both, and note in what their answers differ: status, headers and body."""
+        """Ask both clusters, and note the differences of the answers: status, headers and body."""
         asked = f"{method} {path} {body or ''}"[:160]
         headers = (("Accept", accept), ("Content-Type", kind))
         sent = b"" if body is None else json.dumps(body).encode()
@@ -41,7 +41,7 @@ class Comparison:
         self.differences += [f"{asked}: {each}" for each in _differences(plain, other)]
 
     def ask_for_headers(self, path: str, accept: str = JSON) -> None:
-        """Ask both, and note in what status and headers differ: bodies are of each cluster."""
+        """Ask both clusters, and note differences of status and headers; bodies are their own."""
         headers = (("Accept", accept),)
         plain, other = (_answer(each, "GET", path, b"", headers) for each in self._both)
         found = _differences(plain | {"body": ""}, other | {"body": ""})

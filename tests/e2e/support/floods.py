@@ -26,7 +26,7 @@ class Target:
     api: Api
 
     async def connect(self, *, tls: bool = True) -> Connection:
-        """Connect; without TLS not a byte is sent."""
+        """Open a connection; without TLS, send no byte."""
         host, port = str(self.api.address.hostname), self.api.address.port
         if not tls:
             return await asyncio.open_connection(host, port)
@@ -39,14 +39,14 @@ class Target:
         )
 
     def head(self, method: str, path: str, *more: str) -> bytes:
-        """A request up to its body."""
+        """Return a request up to its body."""
         said = [f"{name}: {value}" for name, value in self.api.headers]
         lines = [f"{method} {path} HTTP/1.1", "Host: x", *said, *more, "", ""]
         return "\r\n".join(lines).encode()
 
     @asynccontextmanager
     async def connected(self, count: int, *, tls: bool = True) -> AsyncIterator[list[Connection]]:
-        """Have so many connections, some of which may be cut meanwhile."""
+        """Open a number of connections, some of which may be cut meanwhile."""
         turns, opened = asyncio.Semaphore(_AT_ONCE), list[Connection]()
 
         async def one() -> None:
@@ -63,7 +63,7 @@ class Target:
 
 
 async def status_of(reader: asyncio.StreamReader) -> int:
-    """The status of an answer; 0 if the connection is cut before it."""
+    """Return the status of an answer; 0 if the connection is cut before it."""
     with suppress(OSError, ValueError):
         line = await reader.readline()
         return int(line.split()[1]) if line else 0
@@ -98,7 +98,7 @@ class Witness:
 
     @contextmanager
     def asking(self) -> Iterator["Witness"]:
-        """Ask until the end; all must be answered, and some while it lasts."""
+        """Send requests until the end of the block; all must be answered, and some within it."""
         thread = threading.Thread(target=self._ask)
         thread.start()
         try:
@@ -119,17 +119,17 @@ class Memory:
     pid: int
 
     def forget_peak(self) -> None:
-        """Begin anew to find the most."""
+        """Reset the peak."""
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     @property
     def peak(self) -> float:
-        """The most that it had."""
+        """Return the most memory that the process had."""
         return self._read("VmHWM")
 
     @property
     def now(self) -> float:
-        """What it has."""
+        """Return the memory that the process has."""
         return self._read("VmRSS")
 
     def _read(self, name: str) -> float:
@@ -140,14 +140,14 @@ class Memory:
 
 
 def raise_files() -> int:
-    """Let this process have as many files open as it may; how many."""
+    """Raise the limit of open files of this process as far as it may be; return the limit."""
     _, hardest = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hardest, hardest))
     return hardest
 
 
 def client_hello(context: ssl.SSLContext, name: str) -> bytes:
-    """The first message of a TLS handshake."""
+    """Return the first message of a TLS handshake."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     beginning = context.wrap_bio(incoming, outgoing, server_hostname=name)
     with suppress(ssl.SSLWantReadError):

@@ -112,7 +112,7 @@ PROTECTED = {
 
 
 def release_volumes(admin: Api) -> None:
-    """Do what these controllers do with what nothing uses: let go of what is being deleted.
+    """Release volumes that are being deleted and that nothing uses, as their controllers do.
 
     Like them, let what fails now be tried again by the next call: an API server that has just
     come back may still refuse.

@@ -67,7 +67,7 @@ class GatewayProcess(Process):
         super().__init__(kubeconfig, log, **(fixed | more))
 
     def ready(self, log: str) -> bool:
-        """Whether it listens, and says of itself how it is, which it does last."""
+        """Return whether the gateway listens and answers probes, which it begins last."""
         return "listening" in log and "answering probes" in log
 
 
@@ -83,7 +83,7 @@ class GatewayCluster(Cluster):
 
     @property
     def url(self) -> str:
-        """Where people reach the gateway."""
+        """Return the URL by which people reach the gateway."""
         return f"https://127.0.0.1:{self.port}"
 
     def helm(self, verb: str, *flags: str) -> None:
@@ -122,7 +122,7 @@ class GatewayCluster(Cluster):
 
     @cached_property
     def controller(self) -> Controller:
-        """The controller, which knows where the gateway is; not started."""
+        """Return the controller, which knows the gateway's address; it is not started."""
         token = self.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
         variables = {
             "LNAMESPACE_LCLUSTERS": "yes",
@@ -134,22 +134,22 @@ class GatewayCluster(Cluster):
 
     @cached_property
     def webhook(self) -> Webhook:
-        """The webhook, which knows of LClusters as the chart's does; not started."""
+        """Return the webhook, with the chart's options for LClusters; it is not started."""
         return self.another_webhook("webhook", self._port, LNAMESPACE_LCLUSTERS="yes")
 
     @cached_property
     def gateway(self) -> GatewayProcess:
-        """The gateway; not started."""
+        """Return the gateway; it is not started."""
         return self.another_gateway("gateway", self.port)
 
     def another_gateway(self, name: str, port: int, **more: str) -> GatewayProcess:
-        """A further gateway; not started. ``more`` are variables."""
+        """Return a further gateway, which is not started. ``more`` are variables."""
         token = self.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT)
         return GatewayProcess(token, self._logs / f"{name}.log", port, self.certificates, **more)
 
     @property
     def ours(self) -> tuple[Process, ...]:
-        """Our processes on it, in the order in which they are started."""
+        """Return our processes, in the order in which they are started."""
         return (self.webhook, self.controller, self.gateway)
 
 
@@ -162,12 +162,12 @@ class Resident:
 
     @cached_property
     def api(self) -> Api:
-        """Their requests, by the LCluster's own host name."""
+        """Return a client of theirs, by the LCluster's own host name."""
         return Api(self.kubeconfig)
 
     @property
     def environment(self) -> dict[str, str]:
-        """What their shell has."""
+        """Return the environment of their shell."""
         return self.person.environment | {"KUBECONFIG": str(self.kubeconfig)}
 
     def run(self, *command: str, stdin: str | None = None) -> Result:
@@ -215,7 +215,7 @@ class LClusters:
         eventually(lambda: self.is_ready(name), what=f"LCluster {name} is not ready")
 
     def is_ready(self, name: str) -> bool:
-        """Whether the LCluster says that it is ready."""
+        """Return whether the LCluster is Ready by its status."""
         found = self.cluster.admin.get(f"{LCLUSTERS}/{name}")
         conditions: list[Object] = found.get("status", {}).get("conditions", [])
         return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
@@ -279,7 +279,7 @@ def _builder(
 
 
 def publish(api: Api, namespace: str, service: str, name: str, port: int) -> None:
-    """Lead a port of a Service to a port of this machine."""
+    """Forward a port of a Service to a port of this machine."""
     slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     labels = {"kubernetes.io/service-name": service}
     body = {
@@ -295,7 +295,7 @@ def publish(api: Api, namespace: str, service: str, name: str, port: int) -> Non
 
 
 def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) -> None:
-    """Lead a port of a Service to a port of this machine, as if a pod answered there.
+    """Forward a port of a Service to a port of this machine, as if a pod answered there.
 
     The API server's proxy goes to addresses of pods only, which only nodes write.
     """
@@ -317,14 +317,14 @@ def _create_endpoints(api: Api, namespace: str, service: str, port: Object, **mo
 
 
 def machine_address() -> str:
-    """An address of this machine that Kubernetes takes for an endpoint: none of loopback."""
+    """Return an address of this machine that Kubernetes takes for an endpoint: not of loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # sends nothing
         return str(probe.getsockname()[0])
 
 
 def gone(api: Api, path: str) -> bool:
-    """Whether there is no such object."""
+    """Return whether the object does not exist."""
     with suppress(ApiError):
         api.get(path)
         return False

@@ -27,26 +27,26 @@ class Hook:
     asked: list[Object] = field(default_factory=list)
 
     def client(self, namespace: str, service: str, path: str) -> Object:
-        """The `clientConfig` of it."""
+        """Return its `clientConfig`."""
         return {
             "service": {"namespace": namespace, "name": service, "path": path},
             "caBundle": base64.b64encode(self.authority).decode(),
         }
 
     def about(self, name: str) -> Object:
-        """The last request that it was asked about, by the object's name."""
+        """Return the last review of an object, by the object's name."""
         return [each for each in self.asked if each.get("name") == name][-1]
 
 
 def patched(*operations: Object) -> Object:
-    """A response that changes the object."""
+    """Return a response that changes the object."""
     patch = base64.b64encode(json.dumps(operations).encode()).decode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 
 
 @contextmanager
 def listening(folder: Path, answers: dict[str, Answer]) -> Iterator[Hook]:
-    """A webhook on a port of this machine."""
+    """Yield a webhook on a port of this machine."""
     make_certificates(folder)
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,7 +65,7 @@ def listening(folder: Path, answers: dict[str, Answer]) -> Iterator[Hook]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "tls.crt", folder / "tls.key")

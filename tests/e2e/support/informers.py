@@ -39,16 +39,16 @@ class Told:
         self.events.setdefault(uid, []).append((event, int(version)))
 
     def created(self) -> set[str]:
-        """Objects that it was told of as new."""
+        """Return the objects that the client received as new."""
         return {uid for uid, told in self.events.items() if told[0][0] == "ADDED"}
 
     def deleted(self) -> set[str]:
-        """Objects of whose deletion it was told, and of nothing of them after it."""
+        """Return the objects whose deletion was the last event that the client received of them."""
         gone = ("DELETED", "MISSED")
         return {uid for uid, told in self.events.items() if told[-1][0] in gone}
 
     def disordered(self, uids: set[str]) -> list[object]:
-        """Which of these objects it was first told of in another order than it happened.
+        """Return the objects whose events came in another order, each event counted once.
 
         After a watch went on, a client may be told again what it was told before it: client-go's
         informer, which has the object then, tells of the first version as a change of it.
@@ -58,7 +58,7 @@ class Told:
         return [(uid, self.events[uid]) for uid, each in first.items() if each != sorted(each)]
 
     def repeated(self) -> int:
-        """How many events it was told again."""
+        """Return the number of events that the client received again."""
         return sum(len(told) - len(set(told)) for told in self.events.values())
 
 
@@ -71,11 +71,11 @@ class Informer(Protocol):
     """How often it has begun anew."""
 
     def store(self) -> Store:
-        """What it believes that there is."""
+        """Return the objects that exist, as the client sees it."""
 
 
 def store_of(items: list[Object]) -> Store:
-    """What a list says that there is."""
+    """Return the objects of a list."""
     return {key: value for key, value, _ in map(_entry, items)}
 
 
@@ -116,7 +116,7 @@ class ClientGo:
         threading.Thread(target=self._read, daemon=True).start()
 
     def store(self) -> Store:
-        """What it believes that there is."""
+        """Return the objects that exist, as the client sees it."""
         assert self._process.stdin is not None
         with self._turn:
             before = len(self._stores)
@@ -126,7 +126,7 @@ class ClientGo:
             return self._stores[-1]
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -160,11 +160,11 @@ class _InThread:
         self._thread.start()
 
     def store(self) -> Store:
-        """What it believes that there is."""
+        """Return the objects that exist, as the client sees it."""
         return dict(self._objects)
 
     def stop(self) -> None:
-        """End it once its watch has ended."""
+        """Stop the thread once its watch has ended."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -183,7 +183,7 @@ class _InThread:
         raise NotImplementedError
 
     def _begin(self, items: list[Object], version: str) -> None:
-        """Take a list in; what is not in it any more is gone."""
+        """Read a list; objects that are not in it any more are deleted."""
         self.listed += 1
         found = {value: (key, meta) for key, value, meta in map(_entry, items)}
         before = {value.split("/")[0] for value in self._objects.values()}
@@ -199,7 +199,7 @@ class _InThread:
         self._version = version
 
     def _take(self, event: Object) -> None:
-        """Take an event in; what is told a second time after a watch went on is as before."""
+        """Read an event; one that a resumed watch repeats is not a change."""
         kind, item = event["type"], event["object"]
         if kind == "ERROR":
             self._version = ""
@@ -288,7 +288,7 @@ class PythonClient(_InThread):
 def keeping_up(
     program: Path, kubeconfig: Path, api: Api, namespace: str
 ) -> Iterator[list[ClientGo | _InThread]]:
-    """All of these clients, in all namespaces and in one."""
+    """Yield clients of each kind, in all namespaces and in one."""
     started: list[ClientGo | _InThread] = [
         ClientGo(program, kubeconfig, "", lists=False),
         ClientGo(program, kubeconfig, "", lists=True),

@@ -36,7 +36,7 @@ class InstanceWebhook(Webhook):
     instance: "Instance"
 
     def ready(self, log: str) -> bool:
-        """Whether the API server trusts it everywhere, and it lets somebody in."""
+        """Return whether the API server trusts the webhook everywhere, and creations work."""
         return "listening" in log and self.instance.trusted() and self.instance.answers()
 
 
@@ -71,11 +71,11 @@ class Instance:
         self.helm("install", "--create-namespace", "--wait", "--timeout=280s", *flags).ok()
 
     def upgrade(self, *flags: str) -> None:
-        """Upgrade it to the chart as it is now."""
+        """Upgrade the release to the present chart."""
         self.helm("upgrade", "--wait", "--timeout=280s", *flags).ok()
 
     def uninstall(self) -> None:
-        """Uninstall it."""
+        """Uninstall the release."""
         self.cluster.run("helm", "uninstall", self.release, "-n", self.namespace, "--wait").ok()
 
     def start(self) -> None:
@@ -89,23 +89,23 @@ class Instance:
             process.stop()
 
     def forget(self) -> None:
-        """Have both processes made anew with tokens of what is installed now."""
+        """Forget both processes; they are made anew with tokens of the present installation."""
         for name in ("controller", "webhook"):
             self.__dict__.pop(name, None)
 
     @cached_property
     def controller(self) -> Controller:
-        """Its controller; not started."""
+        """Return the controller; it is not started."""
         return self.another_controller("controller")
 
     def another_controller(self, name: str, **variables: str) -> Controller:
-        """A further controller; not started."""
+        """Return a further controller; it is not started."""
         token = self.cluster.token(self.namespace, SERVICE_ACCOUNT)
         return Controller(token, self._log(name), **self._variables | variables)
 
     @cached_property
     def webhook(self) -> Webhook:
-        """Its webhook; not started."""
+        """Return the webhook; it is not started."""
         token = self.cluster.token(self.namespace, WEBHOOK_ACCOUNT)
         variables = self._variables | {
             "LNAMESPACE_CERTIFICATE_SECRET": f"{self.namespace}/{WEBHOOK_ACCOUNT}-certificate"
@@ -117,31 +117,31 @@ class Instance:
         return made
 
     def publisher(self, url: str) -> Publisher:
-        """Its ledger's process for a database; not started."""
+        """Return the publisher for a database; it is not started."""
         token = self.cluster.token(self.namespace, LEDGER_ACCOUNT)
         return Publisher(token, self._log("ledger"), url, **self._variables)
 
     @property
     def group(self) -> str:
-        """Its API group."""
+        """Return its API group."""
         return f"tenancy.{self.suffix}"
 
     @property
     def prefix(self) -> str:
-        """What its cluster-wide names begin with."""
+        """Return the prefix of the instance's cluster-wide names."""
         return "lnamespace" if self.suffix == DEFAULT_SUFFIX else f"lnamespace.{self.suffix}"
 
     @property
     def crd(self) -> str:
-        """Where its CustomResourceDefinition is."""
+        """Return the path of the instance's CustomResourceDefinition."""
         return f"{_CRDS}/lnamespaces.{self.group}"
 
     def sudoers_group(self, name: str) -> str:
-        """The group that the sudoers of an LNamespace become."""
+        """Return the group that the sudoers of an LNamespace impersonate."""
         return f"{name}-sudoers" + ("" if self.suffix == DEFAULT_SUFFIX else f".{self.suffix}")
 
     def path(self, name: str = "") -> str:
-        """Where its LNamespaces are, or one of them."""
+        """Return the path of the instance's LNamespaces, or of one of them."""
         return f"/apis/{self.group}/v1beta1/lnamespaces" + (f"/{name}" if name else "")
 
     def create(self, name: str, client: Api | None = None, /, **spec: Any) -> Object:
@@ -150,7 +150,7 @@ class Instance:
         return (client or self.cluster.admin).create(self.path(), body)
 
     def served(self) -> bool:
-        """Whether clients that ask what the cluster has are told of it: a moment after it is."""
+        """Return whether discovery shows the kinds, which it does a moment after they exist."""
         groups = {group["name"] for group in self.cluster.admin.get("/apis")["groups"]}
         if self.group not in groups:
             return False
@@ -158,12 +158,12 @@ class Instance:
         return "lnamespaces" in {resource["name"] for resource in found["resources"]}
 
     def refuses(self, name: str) -> bool:
-        """Whether it would let nobody create an LNamespace of that name."""
+        """Return whether nobody could create an LNamespace of a name."""
         body = manifest(name, managers=["somebody"]) | {"apiVersion": f"{self.group}/v1beta1"}
         return not unless("Forbidden", self.cluster.admin.create, self.path(), body, dryRun="All")
 
     def get(self, name: str) -> Object:
-        """Look at one."""
+        """Read an LNamespace."""
         return self.cluster.admin.get(self.path(name))
 
     def wait(self, name: str, status: str = "True", reason: str = "Ready") -> Object:
@@ -183,7 +183,7 @@ class Instance:
         return self.wait(name)
 
     def objects(self) -> set[tuple[str, str, str]]:
-        """What the release consists of: kind, namespace and name of each object."""
+        """Return the kind, the namespace and the name of each object of the release."""
         command = ("helm", "get", "manifest", self.release, "-n", self.namespace)
         found = yaml.safe_load_all(self.cluster.run(*command).ok())
         return {
@@ -193,7 +193,7 @@ class Instance:
         }
 
     def trusted(self) -> bool:
-        """Whether a CA of the webhook's is in all places where the API server looks."""
+        """Return whether a CA of the webhook's is in all places where the API server looks."""
         admin = self.cluster.admin
         clients = [admin.get(self.crd)["spec"]["conversion"]["webhook"]["clientConfig"]]
         for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
@@ -202,7 +202,7 @@ class Instance:
         return all("caBundle" in client for client in clients)
 
     def answers(self) -> bool:
-        """Whether an LNamespace can be created."""
+        """Return whether an LNamespace can be created."""
         body = manifest("knock-knock", managers=["somebody"])
         body["apiVersion"] = f"{self.group}/v1beta1"
         try:
@@ -214,7 +214,7 @@ class Instance:
         return True
 
     def guarded(self) -> bool:
-        """Whether its policies act: they do so a moment after they are made."""
+        """Return whether the policies are in force; they are a moment after they are created."""
         try:
             self.cluster.admin.delete(self.crd, dryRun="All")
         except ApiError as error:
@@ -222,12 +222,12 @@ class Instance:
         return False
 
     def no_defect(self) -> None:
-        """Fail if a process of it met something that it was not written for."""
+        """Fail if a process of the instance logged an unexpected error."""
         for process in self._known():
             assert process.defect not in process.log()
 
     def _known(self) -> list[Process]:
-        """The processes that were ever asked for, in the order in which they are stopped."""
+        """Return the processes that were ever asked for, in the order in which they are stopped."""
         return [self.__dict__[name] for name in ("controller", "webhook") if name in self.__dict__]
 
     @property
@@ -240,7 +240,7 @@ class Instance:
 
 @contextmanager
 def bare(folder: Path, audit_policy: str = "") -> Iterator[Instance]:
-    """An instance that is yet to be installed, on a cluster of its own; nothing is left of it."""
+    """Yield an instance that is not installed yet, on a cluster of its own."""
     cluster = Cluster(folder)
     if audit_policy:
         cluster.keep_audit_log(audit_policy)

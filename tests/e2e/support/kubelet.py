@@ -46,7 +46,7 @@ def _register(admin: Api, port: int) -> None:
 
 
 def run_pod(admin: Api, namespace: str, name: str) -> None:
-    """Do for a pod what the scheduler and a kubelet do: it runs."""
+    """Run a pod: write its status, as the scheduler and a kubelet do."""
     binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": NODE}}
     scheduler = admin.acting(_SCHEDULER)
     scheduler.create(ns_path(namespace, "pods", f"{name}/binding"), binding)

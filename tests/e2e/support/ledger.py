@@ -33,12 +33,12 @@ class Ledger:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def publisher(self, **more: str) -> Publisher:
-        """The process that writes it; not started."""
+        """Return the publisher; it is not started."""
         return self.cluster.publisher(self.url, **{**self._place, **self.variables, **more})
 
     @contextmanager
     def published(self, **more: str) -> Iterator[Publisher]:
-        """The process that writes it, while the block runs."""
+        """Run the publisher while the block runs."""
         process = self.publisher(**more)
         since = process.position
         process.start()
@@ -49,7 +49,7 @@ class Ledger:
         assert process.defect not in process.log(since)
 
     def publish(self) -> None:
-        """Have all that waits written, and nobody hold the database any more."""
+        """Write all records that wait, and release the database afterwards."""
         before = self.publisher().position
         with self.published() as publisher:
             compared(publisher, before)
@@ -61,7 +61,7 @@ class Ledger:
         return run(_COMMAND, "ledger", *words, env={**self.cluster.environment, **variables})
 
     def raw(self, *words: str) -> str:
-        """What `lnamespace ledger` writes, line ends as they are."""
+        """Return the output of `lnamespace ledger`, line ends as they are."""
         variables = {"LNAMESPACE_LEDGER_URL": self.url, **self._place, **self.variables}
         done = subprocess.run(
             [_COMMAND, "ledger", *words],
@@ -73,12 +73,12 @@ class Ledger:
         return done.stdout.decode()
 
     def show(self, *words: str) -> list[Object]:
-        """The events, as the command tells them."""
+        """Return the events that the command prints."""
         found: list[Object] = json.loads(self.command("show", "-o", "json", *words).ok())
         return found
 
     def intervals(self, *words: str) -> list[Object]:
-        """Who paid from when to when, as the command tells it."""
+        """Return the intervals of payers that the command prints."""
         found: list[Object] = json.loads(self.command("intervals", "-o", "json", *words).ok())
         return found
 
@@ -88,7 +88,7 @@ class Ledger:
 
 
 def outbox(admin: Api) -> list[str]:
-    """The records that wait."""
+    """Return the records that wait."""
     return [item["metadata"]["name"] for item in admin.items(BILLINGRECORDS)]
 
 
@@ -110,24 +110,24 @@ class StandIn:
         self._endpoint = endpoint
 
     def ledger(self, cluster: Cluster) -> Ledger:
-        """The ledger that is kept there."""
+        """Return the ledger in the stand-in."""
         variables = {"BIGQUERY_EMULATOR_HOST": self._endpoint}
         return Ledger(cluster, f"bigquery://{_PROJECT}/billing", variables)
 
     def plan(self, *faults: Fault) -> None:
-        """Fail from now on."""
+        """Make requests fail from now on."""
         self._control("POST", "faults", faults)
 
     def planned(self) -> list[Fault]:
-        """The faults that are yet to come."""
+        """Return the faults that are yet to come."""
         return msgspec.convert(self._control("GET", "faults"), list[Fault])
 
     def clear(self) -> None:
-        """Fail no more."""
+        """Make no more requests fail."""
         self._control("DELETE", "faults")
 
     def suffered(self) -> set[str]:
-        """In which ways requests have failed."""
+        """Return the kinds of faults that requests have had."""
         return {request["fault"] for request in self._control("GET", "requests")} - {None}
 
     def _control(self, method: str, what: str, body: Sequence[Fault] | None = None) -> Any:
@@ -140,7 +140,7 @@ class StandIn:
 
 @contextmanager
 def standin() -> Iterator[StandIn]:
-    """A stand-in with an empty dataset."""
+    """Yield a stand-in with an empty dataset."""
     command = [sys.executable, "-m", "tests.bigquery", "--dataset", f"{_PROJECT}.billing"]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
     with process:

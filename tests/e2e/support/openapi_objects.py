@@ -172,7 +172,7 @@ def _keys(path: str) -> list[str]:
 
 
 def _stands(value: Any, keys: list[str]) -> bool:
-    """Whether there is anything at a path."""
+    """Return whether there is a value at a path."""
     for key in keys:
         if isinstance(value, list):
             if not key.isdecimal() or int(key) >= len(value):

@@ -21,17 +21,17 @@ class Who:
     groups: tuple[str, ...] = (AUTHENTICATED,)
 
     def sudo(self, namespace: str) -> "Who":
-        """As whom they act with `kubectl sudo`: themselves, in that group only."""
+        """Return the user of `kubectl sudo`: the same one, in that group only."""
         return Who(self.user, (f"{namespace}-sudoers", AUTHENTICATED))
 
 
 def user(name: str, *groups: str) -> Who:
-    """A user in groups."""
+    """Return a user in groups."""
     return Who(name, (*groups, AUTHENTICATED))
 
 
 def account(namespace: str, name: str) -> Who:
-    """A service account."""
+    """Return a service account."""
     every = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return Who(f"system:serviceaccount:{namespace}:{name}", every)
 
@@ -46,21 +46,21 @@ class Person:
 
     @property
     def name(self) -> str:
-        """The name by which the API server knows them."""
+        """Return the name by which the API server knows the person."""
         return self.who.user
 
     @cached_property
     def api(self) -> Api:
-        """Their requests."""
+        """Return a client of the person."""
         return Api(self.kubeconfig)
 
     def sudo(self, namespace: str) -> Api:
-        """Their requests with the headers that `kubectl sudo` sends."""
+        """Return a client with the headers that `kubectl sudo` sends."""
         return self.api.acting(self.name, f"{namespace}-sudoers")
 
     @property
     def environment(self) -> dict[str, str]:
-        """What their shell has."""
+        """Return the environment of the person's shell."""
         return self.cluster.environment | {"KUBECONFIG": str(self.kubeconfig)}
 
     def run(self, *command: str, stdin: str | None = None, **more: str) -> Result:
@@ -80,7 +80,7 @@ class People:
         self._known: dict[tuple[str, ...], Person] = {}
 
     def person(self, name: str, *groups: str) -> Person:
-        """A user with a certificate."""
+        """Return a user with a certificate."""
         key = (name, *groups)
         if key not in self._known:
             made = run(_NEW_USER, *key, env=self._cluster.environment).ok()
@@ -89,7 +89,7 @@ class People:
         return self._known[key]
 
     def account(self, namespace: str, name: str) -> Person:
-        """A service account with a token; made if it is not there."""
+        """Return a service account with a token; it is created if it does not exist."""
         key = ("", namespace, name)
         if key not in self._known:
             body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}

@@ -37,7 +37,7 @@ class Program:
 
     @property
     def namespace(self) -> str:
-        """The pod's, as the platform knows it."""
+        """Return the pod's namespace in upstream spelling."""
         return str(self.pod["metadata"]["namespace"])
 
     def run(self, *command: str) -> Result:
@@ -56,7 +56,7 @@ class Program:
         return self.run(sys.executable, "-c", script)
 
     def variables(self) -> dict[str, str]:
-        """What ``makeEnvironmentVariables`` of the kubelet gives (pkg/kubelet/kubelet_pods.go)."""
+        """Return what ``makeEnvironmentVariables`` does in the kubelet's kubelet_pods.go."""
         made = self._service_variables()
         known = dict(made)
         for each in self.pod["spec"]["containers"][0].get("env", ()):
@@ -66,7 +66,7 @@ class Program:
         return made
 
     def _service_variables(self) -> dict[str, str]:
-        """What ``getServiceEnvVarMap`` gives, of the Service ``kubernetes`` alone."""
+        """Return what ``getServiceEnvVarMap`` does, of the Service ``kubernetes`` alone."""
         wanted = [ns_path("default", "services", "kubernetes")]
         if self.pod["spec"].get("enableServiceLinks", True):
             wanted.insert(0, ns_path(self.namespace, "services", "kubernetes"))
@@ -75,7 +75,7 @@ class Program:
         return {"KUBERNETES_SERVICE_HOST": spec["clusterIP"], "KUBERNETES_SERVICE_PORT": port}
 
     def files(self) -> dict[str, str]:
-        """The files of the volume that Kubernetes adds to each pod, or that the pod has itself."""
+        """Return the files of the volume that Kubernetes adds to each pod, or of the pod's own."""
         mounts = self.pod["spec"]["containers"][0]["volumeMounts"]
         volume = next(each["name"] for each in mounts if each["mountPath"] == MOUNTED)
         mounted = next(each for each in self.pod["spec"]["volumes"] if each["name"] == volume)
@@ -160,6 +160,6 @@ def _carry(near: socket.socket, far: socket.socket) -> None:
 
 
 def printed(result: Result) -> Object:
-    """The JSON that a program wrote."""
+    """Return the JSON that a program wrote."""
     answer: Object = json.loads(result.ok())
     return answer

@@ -16,7 +16,7 @@ class Probed(Protocol):
 
 
 def probe(process: Probed, path: str) -> tuple[int, str]:
-    """The answer to a probe: its code and its text."""
+    """Return the answer to a probe: its code and its text."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{process.health}{path}", timeout=60) as it:
             return it.status, it.read().decode()
@@ -26,7 +26,7 @@ def probe(process: Probed, path: str) -> tuple[int, str]:
 
 
 def metric(process: Probed, name: str, **labels: str) -> float:
-    """The sum of a metric over all its series that have these labels."""
+    """Return the sum of a metric over all its series that have these labels."""
     found = 0.0
     for series, text, value in _LINE.findall(probe(process, "/metrics")[1]):
         if series == name and labels.items() <= dict(_LABEL.findall(text)).items():

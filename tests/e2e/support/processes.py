@@ -61,11 +61,11 @@ class Process:
         return before
 
     def ready(self, log: str) -> bool:
-        """Whether it does its work, by what it has logged since it started, or otherwise."""
+        """Return whether the process does its work, by its log since its start, or otherwise."""
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Ask it to end, which it must do well; does nothing if it is not running."""
+        """Stop the process, which must end without an error; do nothing if it is not running."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -80,18 +80,18 @@ class Process:
         assert code == 0, f"{self} ended with {code}\n{self.tail()}"
 
     def kill(self) -> None:
-        """What a crash does."""
+        """Kill the process, as a crash does."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         self._process = None
 
     def hold(self) -> None:
-        """Let it not run for a while, as on a machine that is too busy."""
+        """Stop the process for a while (SIGSTOP), as on a machine that is too busy."""
         self.signal(signal.SIGSTOP)
 
     def release(self) -> None:
-        """Let it go on."""
+        """Continue the process."""
         self.signal(signal.SIGCONT)
 
     def signal(self, number: int) -> None:
@@ -100,13 +100,13 @@ class Process:
         os.kill(self._process.pid, number)
 
     def limit(self, kind: int, most: int) -> None:
-        """Let it have so much of a resource, from now on (getrlimit(2))."""
+        """Limit a resource of the process from now on (getrlimit(2))."""
         assert self._process is not None
         _, hardest = resource.prlimit(self._process.pid, kind)
         resource.prlimit(self._process.pid, kind, (most, hardest))
 
     def wait(self, seconds: float = 60.0) -> int:
-        """Its exit code, once it has ended by itself."""
+        """Return the exit code, once the process has ended by itself."""
         assert self._process is not None
         code = self._process.wait(seconds)
         self._process = None
@@ -114,28 +114,28 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The number of the process, while it runs."""
+        """Return the number of the process, while it runs."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        """Whether it is there."""
+        """Return whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def position(self) -> int:
-        """The present end of its log."""
+        """Return the present end of the log."""
         return self._log.stat().st_size
 
     def log(self, since: int = 0) -> str:
-        """What it has logged since a position."""
+        """Return the log since a position."""
         with self._log.open("rb") as log:
             log.seek(since)
             return log.read().decode(errors="replace")
 
     def tail(self, since: int = 0, lines: int = 80) -> str:
-        """The last lines of its log."""
+        """Return the last lines of the log."""
         return "\n".join(self.log(since).splitlines()[-lines:])
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Controller(Process):
         super().__init__(kubeconfig, log, **fixed | variables)
 
     def ready(self, log: str) -> bool:
-        """Whether it has listed everything."""
+        """Return whether the controller has listed everything."""
         return "caches are complete" in log
 
 
@@ -191,7 +191,7 @@ class Webhook(Process):
         super().__init__(kubeconfig, log, **fixed | variables)
 
     def ready(self, log: str) -> bool:
-        """Whether the API server trusts it everywhere, and it lets somebody in."""
+        """Return whether the API server trusts the webhook everywhere, and creations work."""
         return "listening" in log and trusted(self._admin) and answers(self._admin)
 
 
@@ -212,12 +212,12 @@ class Publisher(Process):
         super().__init__(kubeconfig, log, **fixed | variables)
 
     def ready(self, log: str) -> bool:
-        """Whether it knows what waits; the database need not answer."""
+        """Return whether the publisher has listed the outbox; the database need not answer."""
         return "publishing" in log
 
 
 def trusted(admin: Api) -> bool:
-    """Whether a CA of the webhook's is in all places where the API server looks."""
+    """Return whether a CA of the webhook's is in all places where the API server looks."""
     entries = [entry for path in CONFIGURATIONS for entry in admin.get(path)["webhooks"]]
     clients = [entry["clientConfig"] for entry in entries]
     clients.append(admin.get(CRD)["spec"]["conversion"]["webhook"]["clientConfig"])
@@ -225,7 +225,7 @@ def trusted(admin: Api) -> bool:
 
 
 def answers(admin: Api) -> bool:
-    """Whether an LNamespace can be created."""
+    """Return whether an LNamespace can be created."""
     try:
         admin.create(LNAMESPACES, manifest("knock-knock", managers=["somebody"]), dryRun="All")
     except ApiError as error:
@@ -236,7 +236,7 @@ def answers(admin: Api) -> bool:
 
 
 def yet_to_answer(error: ApiError) -> bool:
-    """Whether the webhook is not there yet or not yet asked, or the kind is just served anew.
+    """Return whether the webhook or the kind is not served yet.
 
     A change of its definition, such as of whom to trust, makes the API server open its storage
     again; for a moment it says 503 "apiserver is shutting down".
@@ -246,7 +246,7 @@ def yet_to_answer(error: ApiError) -> bool:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody has, nor is given to anybody before it is used.
+    """Return a free port of this machine, which no other caller is given.
 
     Systems pick from another range for outgoing connections and for whoever asks for any port, and
     `hack/cluster` has its own. Each of several workers (pytest-xdist) has every tenth. Those of
@@ -270,7 +270,7 @@ def _is_free(port: int) -> bool:
 
 
 def _reserve(port: int) -> bool:
-    """Take the UDP port of that number for as long as this process lives."""
+    """Hold the UDP port of that number for as long as this process lives."""
     twin = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         twin.bind(("127.0.0.1", port))

@@ -30,7 +30,7 @@ KINDS = ("resourcequotas", "limitranges", "networkpolicies")
 
 
 def profile_object_path(kind: str, namespace: str, name: str = "lnamespace") -> str:
-    """Where a guard rail is; where all of a kind are, with no name."""
+    """Return the path of a profile object; of all of a kind without a name."""
     if kind != "networkpolicies":
         return ns_path(namespace, kind, name)
     path = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/{kind}"
@@ -47,7 +47,7 @@ class ProfilesCluster(Cluster):
         self.tell(PROFILES)
 
     def tell(self, profiles: dict[str, Any] | str) -> None:
-        """Change the controller's file, all at once as a ConfigMap's does."""
+        """Change the controller's file in one step, as a ConfigMap's changes."""
         text = profiles if isinstance(profiles, str) else yaml.safe_dump(profiles)
         other = self.profiles.with_suffix(".new")
         other.write_text(text)
@@ -64,7 +64,7 @@ class ProfilesCluster(Cluster):
 
     @cached_property
     def controller(self) -> Controller:
-        """The controller; not started."""
+        """Return the controller; it is not started."""
         return Controller(
             self.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT),
             self._logs / "controller.log",

@@ -34,6 +34,6 @@ class PublishingCluster(GatewayCluster):
 
     @cached_property
     def gateway(self) -> GatewayProcess:
-        """The gateway, which knows what is published; not started."""
+        """Return the gateway, with the published objects; it is not started."""
         published = {"LNAMESPACE_GATEWAY_PUBLISHED": json.dumps(PUBLISHED)}
         return self.another_gateway("gateway", self.port, **published)

@@ -37,12 +37,12 @@ class World:
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespaces that have Roles and bindings."""
+        """Return the namespaces that have Roles and bindings."""
         return [f"{self.name}-x", f"{self.name}-y"]
 
     @property
     def users(self) -> list[User]:
-        """Those who are asked about."""
+        """Return the users of the questions."""
         groups = [f"{self.name}:g{number}" for number in range(4)]
         people = [
             User(f"{self.name}:u{number}", groups=(*self.random.sample(groups, 2),))
@@ -55,14 +55,14 @@ class World:
 
     @property
     def _asked_users(self) -> list[User]:
-        """Those who are asked about in reviews, some of whom cannot log in."""
+        """Return the users of reviews, some of whom cannot log in."""
         named = User(service_account(self.namespaces[0], "sa").name)
         grouped = User("", groups=(f"{self.name}:g0", f"{self.name}:g0"))
         master = User(f"{self.name}:master", groups=(f"{self.name}:g1", "system:masters"))
         return [*self.users, *self.users, named, grouped, master]
 
     def generate(self) -> None:
-        """Think of objects, in the order in which they can be created."""
+        """Invent objects, in the order in which they can be created."""
         for number in range(14):
             self._add("clusterroles", f"c{number}", self._cluster_role(number))
         for namespace in self.namespaces:
@@ -91,7 +91,7 @@ class World:
             admin.remove(ns_path(namespace))
 
     def questions(self, count: int) -> Iterator[tuple[User, Attributes]]:
-        """Think of questions, half of them about what some rule names."""
+        """Invent questions, half of them about what some rule names."""
         users = self._asked_users
         rules = [rule for _, manifest in self.objects for rule in manifest.get("rules", ())]
         for _ in range(count):
@@ -100,7 +100,7 @@ class World:
             yield self.random.choice(users), asked
 
     def _likely(self, rule: Object) -> Attributes:
-        """Think of a question that one rule may answer."""
+        """Invent a question that one rule may answer."""
         pick = self.random.choice
         verb = self._for_all(pick(rule["verbs"]), VERBS)
         if "nonResourceURLs" in rule:
@@ -212,7 +212,7 @@ class World:
 
 
 def stored_objects(admin: Api) -> tuple[list[RbacRole], list[RbacBinding]]:
-    """All Roles and bindings that the API server has."""
+    """Return all Roles and bindings that the API server has."""
     roles = [
         role_value(item)
         for kind in ("roles", "clusterroles")
@@ -227,12 +227,12 @@ def stored_objects(admin: Api) -> tuple[list[RbacRole], list[RbacBinding]]:
 
 
 def stored(admin: Api) -> RoleStore:
-    """The store of all Roles and bindings that the API server has."""
+    """Return the store of all Roles and bindings that the API server has."""
     return RoleStore.of(*stored_objects(admin))
 
 
 def review(admin: Api, user: User, asked: Attributes) -> Object:
-    """What the API server answers to a SubjectAccessReview."""
+    """Return the API server's answer to a SubjectAccessReview."""
     spec: Object = {"user": user.name, "groups": list(user.groups), "uid": user.uid}
     if asked.resource_request:
         keys = ("verb", "group", "resource", "subresource", "namespace", "name")
@@ -245,11 +245,11 @@ def review(admin: Api, user: User, asked: Attributes) -> Object:
 
 
 def reviews(admin: Api, questions: list[tuple[User, Attributes]]) -> list[Object]:
-    """What the API server answers to many."""
+    """Return the API server's answers to many reviews."""
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(lambda question: review(admin, *question), questions))
 
 
 def encoded(manifest: Object) -> bytes:
-    """A manifest as the body of a request."""
+    """Return a manifest as the body of a request."""
     return json.dumps(manifest).encode()

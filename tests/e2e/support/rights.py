@@ -21,7 +21,7 @@ class Deed:
     subresource: str = ""
 
     def attributes(self) -> Object:
-        """As a review asks it."""
+        """Return the resource attributes of an access review."""
         return {key: value for key, value in vars(self).items() if value}
 
 
@@ -32,22 +32,22 @@ class Rights:
         self._admin = admin
 
     def may(self, who: Who, deed: Deed) -> bool:
-        """What the API server would answer them."""
+        """Return the API server's answer about an action of a user."""
         spec = {"user": who.user, "groups": who.groups, "resourceAttributes": deed.attributes()}
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
         answer = self._admin.create(_REVIEWS, body | {"spec": spec})
         return bool(answer["status"]["allowed"])
 
     def works(self, who: Who, namespace: str) -> bool:
-        """Whether they have a user's rights in a namespace."""
+        """Return whether a person has a user's rights in a namespace."""
         return self.may(who, work(namespace))
 
     def edits(self, who: Who, name: str) -> bool:
-        """Whether they have a manager's rights on an LNamespace."""
+        """Return whether a person has a manager's rights on an LNamespace."""
         return self.may(who, edit(name))
 
     def sudoes(self, who: Who, namespace: str) -> bool:
-        """Whether they can do with sudo what only a sudoer can: all three steps of it."""
+        """Return whether a person can do with sudo what only a sudoer can, in all three steps."""
         return all(
             (
                 self.may(who, become(who)),
@@ -58,27 +58,27 @@ class Rights:
 
 
 def work(namespace: str) -> Deed:
-    """What a user may do, and nobody else without sudo."""
+    """Return an action that users may do, and nobody else without sudo."""
     return Deed("create", "pods", namespace)
 
 
 def rule(namespace: str) -> Deed:
-    """What only a cluster admin may do in a namespace: not even its users."""
+    """Return an action that only a cluster admin may do in a namespace, and no user."""
     return Deed("create", "resourcequotas", namespace)
 
 
 def edit(name: str) -> Deed:
-    """What a manager may do."""
+    """Return an action that managers may do."""
     return Deed("update", "lnamespaces", name=name, group=GROUP)
 
 
 def bind(namespace: str) -> Deed:
-    """Giving rights away inside a namespace."""
+    """Return the action that gives rights away inside a namespace."""
     return Deed("create", "rolebindings", namespace, group=_RBAC)
 
 
 def become(who: Who) -> Deed:
-    """Impersonating somebody."""
+    """Return the impersonation of a user."""
     if not who.user.startswith("system:serviceaccount:"):
         return Deed("impersonate", "users", name=who.user)
     _, _, namespace, name = who.user.split(":")

@@ -62,7 +62,7 @@ def all_running(cluster: C) -> C:
 
 @contextmanager
 def with_lclusters(folder: Path) -> Iterator[Instance]:
-    """Have the chart with its gateway's parts and a webhook, and no controller."""
+    """Start a cluster with the chart, its gateway's parts and a webhook, without a controller."""
     with bare(folder) as instance:
         instance.install(
             "--set=gateway.enabled=true",

@@ -14,32 +14,32 @@ Entry = str | Object
 
 
 def member(entry: Entry) -> Object:
-    """An entry of a list: a user's name, or the entry as it is."""
+    """Return an entry of a list: a user's name, or the entry as it is."""
     return {"kind": "User", "name": entry} if isinstance(entry, str) else entry
 
 
 def group(name: str) -> Object:
-    """A group as an entry."""
+    """Return a group as an entry."""
     return {"kind": "Group", "name": name}
 
 
 def service_account(namespace: str, name: str) -> Object:
-    """A service account as an entry."""
+    """Return a service account as an entry."""
     return {"kind": "ServiceAccount", "namespace": namespace, "name": name}
 
 
 def ending(entry: Entry, end: datetime) -> Object:
-    """An entry that ends by itself."""
+    """Return an entry that ends by itself."""
     return member(entry) | {"expiresAt": end.astimezone(UTC).isoformat().replace("+00:00", "Z")}
 
 
 def soon(seconds: float) -> datetime:
-    """A moment from now."""
+    """Return a moment from now."""
     return datetime.now(UTC) + timedelta(seconds=seconds)
 
 
 def manifest(name: str, /, **spec: Any) -> Object:
-    """An LNamespace; in the lists a plain name is a user."""
+    """Return an LNamespace; in the lists a plain name is a user."""
     built = {k: [*map(member, v)] if k in LISTS else v for k, v in spec.items()}
     return {
         "apiVersion": f"{GROUP}/v1beta1",
@@ -50,7 +50,7 @@ def manifest(name: str, /, **spec: Any) -> Object:
 
 
 def condition(lns: Object, type_: str = "Ready") -> Object:
-    """A condition of the status as it is now; empty where it is of an older generation."""
+    """Return a condition of the status as it is now; empty where it is of an older generation."""
     status = lns.get("status", {})
     if status.get("observedGeneration") != lns["metadata"]["generation"]:
         return {}
@@ -66,11 +66,11 @@ class Tenants:
         self._numbers = itertools.count(1)
 
     def name(self, stem: str) -> str:
-        """A name that no other test has."""
+        """Return a name that no other test has."""
         return f"{stem}-{next(self._numbers)}"
 
     def account(self, namespace: str, name: str) -> Object:
-        """A service account as an entry, which there is: made if need be."""
+        """Return a service account as an entry, which there is: made if need be."""
         path = f"{NAMESPACES}/{namespace}/serviceaccounts"
         if self.admin.find(f"{path}/{name}") is None:
             self.admin.create(path, {"metadata": {"name": name}})
@@ -88,11 +88,11 @@ class Tenants:
         return name
 
     def get(self, name: str) -> Object:
-        """Look at one."""
+        """Read an LNamespace."""
         return self.admin.get(lns_path(name))
 
     def edit(self, name: str, /, **spec: Any) -> Object:
-        """Change fields of its spec; a list is given whole."""
+        """Change fields of the spec; a list is replaced."""
         built = manifest(name, **spec)["spec"]
         return self.admin.patch(lns_path(name), {"spec": built})
 

@@ -46,13 +46,13 @@ class Asked:
     accepted: list[tuple[str, Object]] = field(default_factory=list)
 
     def of(self, what: str) -> int:
-        """How often one thing was asked and answered by the API server."""
+        """Return how often a request was sent and answered by the API server."""
         return sum(n for (name, _), n in list(self.answers.items()) if name == what)
 
 
 @contextmanager
 def asking(instance: Instance, mallory: Person) -> Iterator[Asked]:
-    """Ask from several threads while the block runs."""
+    """Send requests from several threads while the block runs."""
     asked, done = Asked(), threading.Event()
     thieves = [
         threading.Thread(target=_ask, args=(lambda: mallory.api, asks, asked, done))
@@ -103,7 +103,7 @@ class Token:
         self._uses = 0
 
     def api(self) -> Api | None:
-        """Its requests; None while it does not exist. A new account of its name has new tokens."""
+        """Return the account's client; None while it does not exist. A new one has new tokens."""
         self._uses += 1
         if self._api is None or self._uses % 50 == 0:
             found = self._instance.cluster.admin.find(self._account)
@@ -127,7 +127,7 @@ _numbers = count()
 
 
 def _forged(instance: Instance) -> dict[str, Ask]:
-    """What an ordinary person tries, for real: nothing forged may ever be stored."""
+    """Try what an ordinary person may not, for real: nothing forged may ever be stored."""
 
     def create(**spec: Any) -> Object:
         body = manifest(f"forged-{next(_numbers)}", users=["mallory"], **spec)
@@ -157,7 +157,7 @@ def _forged(instance: Instance) -> dict[str, Ask]:
 
 
 def _stolen(instance: Instance) -> dict[str, dict[str, Ask]]:
-    """What a thief of each ServiceAccount's token tries, by dry runs: policies judge them alike."""
+    """Try what a thief of each ServiceAccount's token may not, by dry runs."""
     return {
         SERVICE_ACCOUNT: _as_controller(instance),
         WEBHOOK_ACCOUNT: _as_webhook(instance),

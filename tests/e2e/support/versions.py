@@ -31,7 +31,7 @@ def serves(kind: str) -> bool:
 
 
 def since(minor: str, what: str) -> pytest.MarkDecorator:
-    """Skip on a Kubernetes older than a version; ``what`` is not in it."""
+    """Skip a test on a Kubernetes older than a version; ``what`` is not in it."""
     return pytest.mark.skipif(not is_since(minor), reason=f"{what}: from Kubernetes {minor} on")
 
 

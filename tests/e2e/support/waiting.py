@@ -44,7 +44,7 @@ def eventually(
 def measured(
     condition: Callable[[], object], deadline: float = PATIENCE, what: str = "", tick: float = _TICK
 ) -> float:
-    """How many seconds it took until the condition was true."""
+    """Return the seconds until the condition was true."""
     started = time.monotonic()
     eventually(condition, deadline, what, tick, _MEASURED_PART)
     return time.monotonic() - started
@@ -53,7 +53,7 @@ def measured(
 def settled(
     look: Callable[[], T], span: float = 1.0, deadline: float = PATIENCE, tick: float = 0.1
 ) -> T:
-    """What is seen once it has not changed for ``span`` seconds."""
+    """Return a value once it has not changed for ``span`` seconds."""
     last, since = look(), time.monotonic()
 
     def same() -> bool:
@@ -73,11 +73,11 @@ class Measurements:
         self.seconds: dict[str, list[float]] = {}
 
     def note(self, what: str, seconds: float) -> None:
-        """Remember one measurement."""
+        """Record one measurement."""
         self.seconds.setdefault(what, []).append(seconds)
 
     def lines(self) -> list[str]:
-        """A line for each thing measured: how often, median, and the worst."""
+        """Return a line for each measurement: how often, the median, and the worst."""
         return [
             f"{what:<58} n={len(values):<4} median {_middle(values) * 1000:6.0f} ms"
             f"   worst {max(values) * 1000:6.0f} ms"

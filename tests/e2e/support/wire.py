@@ -38,29 +38,29 @@ class Call:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything."""
+        """Return whether the request changes anything."""
         return self.method != "GET"
 
     @property
     def watches(self) -> bool:
-        """Whether it is answered for as long as it lasts."""
+        """Return whether the request is a watch, whose answer lasts."""
         return "watch" in self.query
 
     @property
     def lists(self) -> bool:
-        """Whether it asks for a list, or for a page of one."""
+        """Return whether the request is for a list, or for a page of one."""
         return "limit" in self.query
 
     @property
     def name(self) -> str:
-        """What an object is called that is to be made; empty for all other requests."""
+        """Return the name of an object to be created; empty for all other requests."""
         if self.method != "POST":
             return ""
         sent = json.loads(self.body)["metadata"]
         return str(sent.get("name") or sent.get("generateName"))
 
     def about(self, name: str) -> bool:
-        """Whether it names an object like that, or sends one that does."""
+        """Return whether the request names an object, or sends one of that name."""
         return name in self.path or name.encode() in self.body
 
 
@@ -113,17 +113,17 @@ Plan = Callable[[Call], Trouble | None]
 
 
 def all_well(_: Call) -> Trouble | None:
-    """Nothing goes wrong."""
+    """Return None: no request has a fault."""
     return None
 
 
 def as_sent(call: Call) -> bytes:
-    """What was sent arrives."""
+    """Return the body as it was sent."""
     return call.body
 
 
 def every_other(trouble: Trouble, meant: Callable[[Call], bool]) -> Plan:
-    """The first request for each object, and then every second one: each is done in the end."""
+    """Return a plan: the first request for each object has a fault, then every second one."""
     before: Counter[tuple[str, str]] = Counter()
 
     def plan(call: Call) -> Trouble | None:
@@ -151,7 +151,7 @@ class Wire:
     _well: asyncio.Event = field(default_factory=asyncio.Event)
 
     def kubeconfig(self, own: Path, folder: Path) -> Path:
-        """A kubeconfig of somebody's who takes this way."""
+        """Return a copy of a kubeconfig that leads through the wire."""
         document = yaml.safe_load(own.read_text())
         for entry in document["clusters"]:
             entry["cluster"] = {"server": self.address}
@@ -161,7 +161,7 @@ class Wire:
 
     @contextmanager
     def trouble(self, plan: Plan) -> Iterator[list[Trouble]]:
-        """Let things go wrong while the block runs; yields what did."""
+        """Plan faults while the block runs; yield those that happened."""
         self._do(self._fall_ill())  # Before anything can be held until all is well again.
         start, self.plan = len(self.met), plan
         try:
@@ -172,12 +172,12 @@ class Wire:
         assert len(self.met) > start, "nothing went wrong"
 
     def cut(self) -> None:
-        """Cut all that is under way, the watches too."""
+        """Cut all requests under way, the watches too."""
         self._do(self._cut())
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Carry requests in a thread of its own, while the block runs."""
+        """Forward requests in a thread of its own, while the block runs."""
         thread = threading.Thread(target=self._loop.run_forever)
         thread.start()
         runner = self._do(self._start())
@@ -197,7 +197,7 @@ class Wire:
         self._well.clear()
 
     async def _recover(self) -> None:
-        """All is well; whatever was being decided by the plan is decided."""
+        """Plan no more faults; wait for the decisions under way."""
         self._well.set()
 
     async def _start(self) -> web.AppRunner:
@@ -322,7 +322,7 @@ def _status(code: int, reason: str) -> dict[str, Any]:
 
 @contextmanager
 def wire(kubeconfig: Path) -> Iterator[Wire]:
-    """A wire to the API server of a kubeconfig."""
+    """Yield a wire to the API server of a kubeconfig."""
     cluster = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
     it = Wire(cluster["server"].rstrip("/"), ssl.create_default_context(cadata=authority))

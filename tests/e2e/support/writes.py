@@ -28,7 +28,7 @@ Writes = Counter[tuple[str, str]]
 
 
 def writes(admin: Api, *, refused: bool = True, kinds: frozenset[str] = KINDS) -> Writes:
-    """All writes so far: verb and resource (with its subresource); those refused too, or not."""
+    """Return all writes so far: verb and resource (with its subresource); refused ones or not."""
     found: Writes = Counter()
     for labels, value in _LINE.findall(admin.text("/metrics")):
         named = dict(_LABEL.findall(labels))
@@ -44,7 +44,7 @@ def writes(admin: Api, *, refused: bool = True, kinds: frozenset[str] = KINDS) -
 def quiet_writes(
     admin: Api, *, kinds: frozenset[str] = KINDS, span: float = 1.0, deadline: float = PATIENCE
 ) -> Writes:
-    """All writes so far of these kinds, once nobody has written any for ``span`` seconds.
+    """Return all writes of these kinds, once there was none for ``span`` seconds.
 
     Not those either who finish the Namespaces of tests before, with pauses of seconds.
     """
@@ -55,7 +55,7 @@ def quiet_writes(
 
 
 def _going(admin: Api) -> list[str]:
-    """Name those that are being deleted, and those that the garbage collector is yet to delete."""
+    """Return the objects that are being deleted, or that the garbage collector is to delete."""
     items = [item["metadata"] for item in admin.items(NAMESPACES)]
     lnamespaces = [item["metadata"] for item in admin.items(LNAMESPACES)]
     staying = {each["uid"] for each in lnamespaces if "deletionTimestamp" not in each}

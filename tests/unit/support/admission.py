@@ -40,7 +40,7 @@ def context(payers: Payers | None = None, **parts: Any) -> ReviewContext:
 
 
 def manifest(spec: Any = ABSENT, **metadata: Any) -> Json:
-    """An LNamespace as it is sent."""
+    """Return an LNamespace as it is sent."""
     shown: Json = {
         "apiVersion": f"{NAMES.group}/{VERSION}",
         "kind": KIND,
@@ -75,7 +75,7 @@ def update(
 
 
 def steps(patch: Sequence[PatchOperation]) -> list[Json]:
-    """A patch as the API server reads it."""
+    """Return a patch as the API server reads it."""
     return [operation.as_json() for operation in patch]
 
 

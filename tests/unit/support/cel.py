@@ -44,7 +44,7 @@ class Text(str):
 
 
 def _in(negated: str, items: str, character: str) -> bool:
-    """Whether a character is in a class of RE2 of the few forms that are used."""
+    """Return whether a character is in a class of RE2 of the few forms that are used."""
     return bool(negated) != any(_is(item, character) for item in _ITEM.findall(items))
 
 
@@ -58,7 +58,7 @@ def _is(item: tuple[str, str, str, str], character: str) -> bool:
 
 
 def value(json: Any) -> Any:
-    """A JSON value as a rule sees it."""
+    """Return a JSON value as a rule sees it."""
     if isinstance(json, str):
         return Text(json)
     if isinstance(json, list):
@@ -93,7 +93,7 @@ class Items(list[Any]):
 
 
 def compiled(rule: str) -> Rule:
-    """A rule as a function of `self` (and `oldSelf`)."""
+    """Return a rule as a function of `self` (and `oldSelf`)."""
     literals: list[str] = []
 
     def keep(found: re.Match[str]) -> str:

@@ -94,7 +94,7 @@ def _fails(operation: dict[str, Any], found: Any) -> bool:
 
 @asynccontextmanager
 async def cluster() -> AsyncIterator[Cluster]:
-    """A cluster that listens for as long as the block lasts."""
+    """Yield a cluster that listens for as long as the block lasts."""
     made = Cluster()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", made.handle)

@@ -126,7 +126,7 @@ class Desk:
 
     @property
     def records(self) -> list[str]:
-        """The outbox: which records there are, the oldest first."""
+        """Return the outbox: which records there are, the oldest first."""
         made = {p: o for p, o in self.cluster.objects.items() if p.startswith(f"{RECORDS}/")}
         found = sorted(made, key=lambda p: int(made[p]["metadata"]["resourceVersion"]))
         return [path.rpartition("/")[2] for path in found]
@@ -140,7 +140,7 @@ class Desk:
 
 @asynccontextmanager
 async def working(limits: RequesterLimits = NO_LIMITS) -> AsyncIterator[Desk]:
-    """A desk for as long as the block lasts."""
+    """Yield a desk for as long as the block lasts."""
     async with cluster() as made, client_of(made.url) as client:
         queue: WorkQueue[WorkKey] = WorkQueue()
         cache, now, woken = Cache(LAYOUT, queue, limits=limits), [NOW], list[str]()

@@ -25,7 +25,7 @@ def duckdb(folder: Path) -> str:
 
 
 def postgresql(_: Path) -> str:
-    """A database of its own on the one server of the session, which ends with it."""
+    """Return a database of its own on the one server of the session, which ends with it."""
     name = f"ledger_{uuid4().hex}"
     server = sa.create_engine(_server(), isolation_level="AUTOCOMMIT")
     with server.connect() as connection:

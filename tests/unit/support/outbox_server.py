@@ -67,7 +67,7 @@ class OutboxServer:
 
     @property
     def tenants_watched(self) -> bool:
-        """Whether anybody watches LNamespaces."""
+        """Return whether anybody watches LNamespaces."""
         return bool(self._tenant_watches)
 
     def end(self, lns: LNamespace) -> None:
@@ -188,7 +188,7 @@ class OutboxServer:
 
 @asynccontextmanager
 async def outbox_server() -> AsyncIterator[OutboxServer]:
-    """A server that listens for as long as the block lasts."""
+    """Yield a server that listens for as long as the block lasts."""
     made = OutboxServer()
     app = web.Application()
     app.router.add_get(f"{GROUP}/billingrecords", made.list_records)
@@ -209,5 +209,5 @@ async def outbox_server() -> AsyncIterator[OutboxServer]:
 
 
 def queued(server: OutboxServer, record: BillingRecord) -> QueuedRecord:
-    """A record as a watch of the outbox tells it."""
+    """Return a record as a watch of the outbox tells it."""
     return decode_queued(msgspec.json.encode(server.records[record.name]))

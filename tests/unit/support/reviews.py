@@ -25,17 +25,17 @@ JSON = {"Content-Type": "application/json"}
 
 
 async def echo(body: bytes) -> bytes:
-    """An endpoint that answers with the question."""
+    """Return an endpoint that answers with the question."""
     return body
 
 
 def fresh() -> KeyPair:
-    """A pair that is good from now on."""
+    """Return a pair that is good from now on."""
     return make_pair(TERMS, datetime.now(UTC))
 
 
 def trusting(*pairs: KeyPair) -> ssl.SSLContext:
-    """A client's context that trusts these and nobody else."""
+    """Return a client's context that trusts these and nobody else."""
     return ssl.create_default_context(cadata=b"".join(pair.ca for pair in pairs).decode())
 
 
@@ -76,7 +76,7 @@ class Served:
             return Answer(response.status, await response.read(), response.headers)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection on which anything can be sent."""
+        """Return a connection on which anything can be sent."""
         assert self.identity.pair
         context = trusting(self.identity.pair)
         return await asyncio.open_connection(self.address.host, self.address.port, ssl=context)

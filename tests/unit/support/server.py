@@ -80,7 +80,7 @@ class Server:
         self.url = ""
 
     async def next(self, method: str = "", **query: str | None) -> Exchange:
-        """The next request; it must be as said; None: this must not be in its query."""
+        """Return the next request; it must be as said; None: this must not be in its query."""
         async with asyncio.timeout(DEADLINE):
             exchange = await self.arrived.get()
         if method:
@@ -96,7 +96,7 @@ class Server:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Server]:
-    """A server that listens for as long as the block lasts."""
+    """Yield a server that listens for as long as the block lasts."""
     server = Server()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
@@ -112,7 +112,7 @@ async def serving() -> AsyncIterator[Server]:
 
 
 def client_of(url: str, **parts: Any) -> Client:
-    """A client of the server, not authenticated unless said."""
+    """Return a client of the server, not authenticated unless said."""
     configuration = Configuration()
     configuration.host = url
     for name, value in parts.items():
@@ -121,7 +121,7 @@ def client_of(url: str, **parts: Any) -> Client:
 
 
 def failure(code: int, reason: str = "", message: str = "refused", **details: Any) -> Any:
-    """A Status object."""
+    """Return a Status object."""
     return {
         "kind": "Status",
         "apiVersion": "v1",

@@ -10,7 +10,7 @@ _CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(\.\d+)?(z|[+-]\d\d:\d\d)")
 
 
 def accepts(schema: Schema, value: Any) -> bool:
-    """Whether the API server takes the value (without the rules in CEL)."""
+    """Return whether the API server takes the value (without the rules in CEL)."""
     match schema["type"]:
         case "object":
             return isinstance(value, dict) and _accepts_object(schema, value)

@@ -147,12 +147,12 @@ class Ledger:
 
     @property
     def corrects(self) -> bool:
-        """Whether the table has the column that a retraction needs."""
+        """Return whether the table has the column that a retraction needs."""
         return "corrects" in self._columns
 
     @property
     def can_be_corrected(self) -> bool:
-        """Whether the table has the columns that a correction by hand needs."""
+        """Return whether the table has the columns that a correction by hand needs."""
         return {"corrects", "reason"} <= {*self._columns}
 
     def read(self, query: sa.Select[*tuple[Any, ...]]) -> list[Row]:
@@ -233,7 +233,7 @@ class Ledger:
 
     @property
     def view(self) -> str:
-        """The name of the readers' view of intervals."""
+        """Return the name of the readers' view of intervals."""
         return self.table.fullname + VIEW_SUFFIX
 
     def definition(self, present: Collection[str] = (), known: Collection[str] = ()) -> str:

@@ -50,7 +50,7 @@ class QueuedRecord(msgspec.Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[float, int, str]:
-        """The sort key: the oldest record first, and those of one LNamespace in their order."""
+        """Return the sort key: the oldest record first, then the order within an LNamespace."""
         return self.record.recorded_at.timestamp(), self.record.generation, self.record.event_id
 
 

@@ -102,7 +102,7 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def name(self) -> str:
-        """The name of its object, such as ``UID.GENERATION.apply`` or ``UID.delete``."""
+        """Return the name of the record's object: ``UID.GENERATION.apply`` or ``UID.delete``."""
         return self.event_id.replace("/", ".").lower()
 
 

@@ -35,12 +35,12 @@ class Backlog:
 
     @property
     def waiting(self) -> int:
-        """How many records are ready to be written."""
+        """Return the number of records that are ready to be written."""
         return len(self._heap)
 
     @property
     def parked(self) -> Mapping[str, str]:
-        """The error of each record that cannot be written or read, by name."""
+        """Return the error of each record that cannot be written or read, by name."""
         unreadable = {key[1]: one.problem for key, one in self._known.items() if one.problem}
         return unreadable | {key[1]: said[-1] for key, said in self._refusals.items()}
 

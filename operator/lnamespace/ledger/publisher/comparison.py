@@ -72,7 +72,7 @@ class Differences:
 
     @property
     def kinds(self) -> Mapping[str, tuple[BillingRecord, ...]]:
-        """The records to be created, by the reason."""
+        """Return the records to be created, by the reason."""
         return {
             "missing": self.missing,
             "changed": self.changed,
@@ -82,7 +82,7 @@ class Differences:
 
     @property
     def records(self) -> tuple[BillingRecord, ...]:
-        """The records to be created."""
+        """Return the records to be created."""
         return tuple(record for records in self.kinds.values() for record in records)
 
     @property

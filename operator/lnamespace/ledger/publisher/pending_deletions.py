@@ -95,7 +95,7 @@ class _PendingDeletion:
 
     @property
     def last(self) -> BillingRecord:
-        """The newest ENDING."""
+        """Return the newest ENDING."""
         records = (item.record for item in self.items.values())
         return max(records, key=lambda record: (record.generation, record.valid_from))
 

@@ -47,7 +47,7 @@ class Reply(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The API server's reason for a failure, such as NotFound; empty for another failure."""
+        """Return the API server's reason for a failure, such as NotFound; else an empty text."""
         for line in self.err.splitlines():
             if line.startswith(REFUSED):
                 return line.removeprefix(REFUSED).partition("):")[0]
@@ -55,7 +55,7 @@ class Reply(NamedTuple):
 
     @property
     def api_missing(self) -> bool:
-        """Whether the cluster does not know the resource at all."""
+        """Return whether the cluster does not know the resource at all."""
         return self.reason == "NotFound" and NO_SUCH_API in self.err
 
     def failure(self) -> KubectlError:

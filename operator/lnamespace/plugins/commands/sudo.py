@@ -134,28 +134,28 @@ class SudoCommand(NamedTuple):
 
     @property
     def ours(self) -> bool:
-        """Whether it is one of this project's plugins, whose --user is not kubectl's."""
+        """Return whether the command is a plugin of this project, whose --user is not kubectl's."""
         return self.line.words[: self.plugin_words] in OUR_PLUGINS
 
     @property
     def names_people(self) -> bool:
-        """Whether its --user is a person and not how to connect."""
+        """Return whether the command's --user is a person, and not a kubeconfig's user entry."""
         return self.ours or self.line.words[:2] in BINDING_PEOPLE
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files whose objects it is about, as kubectl separates them."""
+        """Return the files whose objects the command is about, as kubectl separates them."""
         given = (o.value for o in self.line.options if o.name == "filename" and o.value)
         return tuple(file for value in given for file in value.split(",") if file)
 
     @property
     def namespace(self) -> str | None:
-        """The namespace that the command itself names."""
+        """Return the namespace that the command itself names."""
         return self.line.last("namespace") or named_namespace(self.line.words)
 
     @property
     def connection(self) -> tuple[str, ...]:
-        """The flags that lead to the same API server as the same user."""
+        """Return the flags that lead to the same API server as the same user."""
         return connection(self.line, CONNECTION - {"user"} if self.names_people else CONNECTION)
 
     def with_flags(self, flags: Sequence[str]) -> tuple[str, ...]:

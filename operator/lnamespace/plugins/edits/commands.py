@@ -221,7 +221,7 @@ class EditOptions(NamedTuple):
 
     @property
     def qualified(self) -> str:
-        """The object as kubectl writes it."""
+        """Return the object as kubectl writes it."""
         return qualified(self.name, self.kind)
 
 

@@ -30,12 +30,12 @@ class GatewayAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As a person reads it."""
+        """Return the address as a person reads it."""
         return f"{self.server} as {self.tls_server_name}" if self.tls_server_name else self.server
 
     @property
     def certificates(self) -> bytes:
-        """The CA's certificates in PEM."""
+        """Return the CA's certificates in PEM."""
         if self.ca.startswith(PEM):
             return self.ca.encode()
         from base64 import b64decode

@@ -36,7 +36,7 @@ class ResourceKind(NamedTuple):
 
     @property
     def singular(self) -> str:
-        """The name of one, as kubectl writes and takes it."""
+        """Return the singular name of the kind, as kubectl writes and takes it."""
         return self.kind.lower()
 
 
@@ -167,7 +167,7 @@ class Impersonation(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As a person reads it."""
+        """Return the account or the group as a person reads it."""
         return self.account or self.group
 
     def flags(self, username: str) -> tuple[str, ...]:

@@ -35,12 +35,12 @@ class CallerAccess(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """Whether it is one of the caller's at all."""
+        """Return whether the caller has any role."""
         return bool(self.roles) or self.requester
 
     @property
     def names(self) -> str:
-        """What the caller may be now, as a table cell."""
+        """Return the roles that the caller has now, as a table cell."""
         return ",".join(role.role for role in self.roles if not role.expired) or "<none>"
 
     def ends(self, now: datetime) -> str:

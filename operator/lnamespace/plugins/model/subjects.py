@@ -62,7 +62,7 @@ class SubjectName(NamedTuple):
 
     @property
     def username(self) -> str | None:
-        """The name the API server knows this one by; a group has none."""
+        """Return the name by which the API server knows this subject; a group has none."""
         if self.kind == "ServiceAccount":
             return f"{ACCOUNT_USERNAME}{self.namespace}:{self.name}"
         return self.name if self.kind == "User" else None
@@ -75,7 +75,7 @@ class SubjectName(NamedTuple):
 
     @property
     def spelling(self) -> str:
-        """The shortest way to type this one that reads back as the same."""
+        """Return the shortest text that parses to the same subject."""
         if self.kind == "ServiceAccount":
             return f"serviceaccount:{self.namespace}:{self.name}"
         prefix = "group:" if self.kind == "Group" else ""
@@ -93,7 +93,7 @@ class Caller(NamedTuple):
 
     @property
     def identity(self) -> SubjectName:
-        """The caller as an entry of a list."""
+        """Return the caller as an entry of a list."""
         if self.username.startswith(ACCOUNT_USERNAME):
             namespace, _, name = self.username.removeprefix(ACCOUNT_USERNAME).partition(":")
             return SubjectName("ServiceAccount", name, namespace)

@@ -57,7 +57,7 @@ class CommandLine(NamedTuple):
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """All flags in the order written."""
+        """Return all flags in the order written."""
         return tuple(option for piece in self.pieces for option in piece.options)
 
     def gives(self, names: Sequence[str]) -> bool:
@@ -71,7 +71,7 @@ class CommandLine(NamedTuple):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The command line as it was typed."""
+        """Return the command line as it was typed."""
         return tuple(token for piece in self.pieces for token in piece.tokens) + self.tail
 
 
@@ -124,7 +124,7 @@ def _cluster(token: str, following: str | None, table: FlagTable) -> Piece:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text, as a set."""
+    """Return the words that are neither a flag nor a flag's value."""
     return frozenset(text.split())
 
 
@@ -232,7 +232,7 @@ class Flags(NamedTuple):
 
     @property
     def known(self) -> frozenset[str]:
-        """All flags by their long names."""
+        """Return all flags by their long names."""
         return self.valued | self.switches | self.optional | PASSED_ON | {"help"}
 
 

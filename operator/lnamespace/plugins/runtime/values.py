@@ -22,7 +22,7 @@ else:
         __slots__ = ()
 
         def __init_subclass__(cls) -> None:
-            """Give each field its place."""
+            """Give each field its position in the tuple."""
             said = vars(cls)
             cls._fields = tuple(said.get("__annotations__", ()))
             cls._defaults = {name: said[name] for name in cls._fields if name in said}

@@ -143,7 +143,7 @@ class Payment(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Where it came from, in words."""
+        """Return the origin of the payment, in words."""
         return SOURCES.get(self.source, self.source).replace("{group}", self.group)
 
 

@@ -46,7 +46,7 @@ class Choices(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As a person reads it."""
+        """Return the choices as a person reads them."""
         shown = [f"{n} (if you name none)" if n == self.default else n for n in self.names]
         if self.anything:
             shown.append("any other" if shown else "any")
