@@ -86,7 +86,7 @@ class RequesterLimits:
 
 
 def lnamespace_limits(settings: Settings) -> RequesterLimits:
-    """Return how many LNamespaces somebody may have."""
+    """Return the limits of LNamespaces for each requester."""
     return RequesterLimits(settings.limit_per_requester, settings.limits_by_name)
 
 

@@ -30,8 +30,8 @@ PATIENCE = 1.5
 log = logging.getLogger(__name__)
 
 AccountOf = Callable[[str], Awaitable[str | None]]
-"""From a user name to the account to which their creations count, where that is another's; else
-empty. None: it could not be found out now."""
+"""A function from a user name to the account to which their creations count, if it is another's;
+else empty. None if it could not be determined now."""
 
 
 class _AnnotatedMetadata(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class NamespaceAccounts:
     async def _account_in(self, home: str) -> str:
         """Return the account of a Namespace; empty if it counts to nobody."""
         found = answers.decode(_decoder, await self.client.get(NAMESPACE.path(home))).metadata
-        # In an LCluster people write what annotations they like.
+        # Tenants write the annotations of Namespaces in their LClusters, so the label decides.
         if lcluster := found.labels.get(self.names.lcluster_label):
             place = lcluster_resource(self.names).path(lcluster)
             return decode_lcluster(await self.client.get(place)).spec.account

@@ -66,7 +66,7 @@ class OutboxDeletions:
     missed
         Called for each deletion that could not be recorded in time.
     turns
-        For each address, what bounds how many are recorded at a time.
+        By address, the semaphore of deletions that are recorded at a time.
     written
         When a record may be written again, by its name; in seconds of ``time.monotonic``.
     """
@@ -110,7 +110,7 @@ class OutboxDeletions:
             return None  # Another deletion was first.
 
     async def _write(self, lns: LNamespace) -> None:
-        """Write the records in their order: no charge may be missing before one that is there."""
+        """Write the records in their order: none may exist without those before it."""
         if not is_billable(lns):
             return
         now = self.clock()

@@ -46,7 +46,7 @@ THREAD_BYTES = 2**15
 THREAD_GROUPS = 100
 """Bytes of a review, and groups of the caller, above which a thread decides. An ordinary review has
 a few thousand bytes and takes a millisecond; one with 300,000 groups took 13 seconds, in which the
-event loop answered nobody."""
+event loop answered no request."""
 
 CONVERSION_MAX = 128 * 1024**2
 """Bytes; a list is converted in one review."""
@@ -69,9 +69,10 @@ class CreationLimit:
     Parameters
     ----------
     account_of
-        To whom creations of a user count; see :data:`~lnamespace.admission.accounts.AccountOf`.
+        The account to which creations of a user count, by
+        :data:`~lnamespace.admission.accounts.AccountOf`.
     exceeded
-        From an account to why it may have no further one; empty: it may.
+        Returns why an account may have no further object; empty if it may.
     """
 
     account_of: AccountOf = own_account
@@ -92,13 +93,13 @@ class AdmissionEndpoints:
     Parameters
     ----------
     directory
-        Where groups are looked up that a login does not tell.
+        The groups that a login does not name.
     on_decision
         Called with the endpoint's path and each decision; for metrics.
     limits
-        How creations are limited, by kind.
+        The limits of creations, by kind.
     prefixes
-        Where names are looked up that stand against a new one.
+        The check of new names against the prefixes of LClusters.
     """
 
     policy: Policy
@@ -233,7 +234,7 @@ def _answer(request: AdmissionRequest, names: Names, decision: Decision) -> byte
 
 
 async def _converted(policy: Policy, body: bytes) -> bytes:
-    # A list of thousands of objects takes a second, for which the event loop must not stand still.
+    # A list of thousands of objects takes a second, which must not block the event loop.
     return await in_thread(convert, body, policy.names)
 
 

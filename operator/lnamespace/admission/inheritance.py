@@ -34,9 +34,9 @@ class HomeLNamespace:
     Parameters
     ----------
     name
-        Empty where there is nothing to inherit.
+        Empty if there is nothing to inherit.
     charge
-        Who pays for it; None where there is nothing to inherit.
+        Who pays for it; None if there is nothing to inherit.
     listed
         Whether it lists the ServiceAccount as a manager or sudoer.
     """

@@ -61,7 +61,7 @@ class ClusterPrefixes:
 
     async def _taken(self, name: str) -> str:
         if tenant_name_problem(name):
-            return ""  # Validation says so.
+            return ""  # Validation refuses it.
         objects = PrefixedObjects(self.client, self.names.lcluster_label)
         kinds = (NAMESPACE, CUSTOM_RESOURCE_DEFINITION, lnamespace_resource(self.names))
         found = await objects.with_prefix(f"{name}-", kinds)

@@ -205,7 +205,7 @@ class Server:
             raise _Refused(503, "too much to do; try again") from error
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        gc.disable()  # It would walk through all decoded JSON again and again, which has no cycles.
+        gc.disable()  # It would search all decoded JSON again and again, which has no cycles.
         try:
             return await self._in_time(endpoint, body)
         finally:

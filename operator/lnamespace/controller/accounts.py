@@ -31,7 +31,7 @@ class Accounts:
     conventions: Conventions
 
     async def check(self, subject: Subject, sponsors: Collection[str]) -> None:
-        """Make sure that the ServiceAccount is there, and that it is its turn.
+        """Check that a ServiceAccount exists, and that its turn has come.
 
         An LNamespace may list one of its own Namespace before that is there: what is written for
         it is written into what is its own.

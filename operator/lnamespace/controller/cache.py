@@ -162,7 +162,7 @@ class Cache:
         return bool(given) and not there and self.get(NAMESPACE, ("", name)) is None
 
     def release_unused_slot(self, name: str) -> None:
-        """Give back a slot that the name does not need; no worker but the caller works on it."""
+        """Release a slot that the name does not need; only the caller works on the name."""
         if self.limited:
             lns = self.of_our_class(self.tenant(name))
             self._recount(name, lns, lns, self._quota.release_unused)
@@ -298,7 +298,7 @@ class Cache:
             self._namespace_left(old, new)
 
     def _namespace_left(self, old: ObservedObject, new: ObservedObject | None) -> None:
-        """Take the end of a Namespace as that of its LNamespace, which is gone already."""
+        """Record the end of a Namespace as that of its LNamespace, which is deleted already."""
         now = datetime.now(UTC)
         for uid, deleted in self.deleted.of(old.key[1]):
             if deleted.namespace_still_billed(old) and (new is None or new.uid != old.uid):

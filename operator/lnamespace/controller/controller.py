@@ -179,7 +179,7 @@ class Controller:
                 await self._step_down(self._election)
 
     async def _step_down(self, election: LeaderElector) -> None:
-        """Let the next one lead, but not while a write of ours is under way."""
+        """Release the lease for the next leader, but not while a write of ours is under way."""
         if election.leads:
             await self._client.written()
         await election.release()

@@ -81,7 +81,7 @@ class EmbeddedKopf:
         return counted
 
     async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
-        """Give events to kopf until the watch ends; whatever ends it is raised at once.
+        """Pass events to kopf until the watch ends; whatever ends it is raised at once.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class _Run:
             self.failed.set_result(why)
 
     async def read(self, events: AsyncIterator[WatchEvent]) -> None:
-        """Give events to kopf."""
+        """Pass events to kopf."""
         async for event in events:
             shown = _without_managed_fields(event.object)
             line = b'{"type":"%b","object":%b}\n' % (event.type.encode(), shown)

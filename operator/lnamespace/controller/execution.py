@@ -70,7 +70,7 @@ class Executor:
         return replace(result, unrecorded=tuple(unrecorded), done=done)
 
     async def _apply(self, changes: Changes) -> ApplyResult:
-        """Apply the profile's objects first, and let nobody in where these fail."""
+        """Apply the profile's objects first; if that fails, grant nothing to anybody."""
         profile_failures = await self.applier.apply(changes.profile)
         hold = profile_failures or changes.profile_unknown
         held = changes.admitting if hold else ()

@@ -138,7 +138,7 @@ class Instrumentation:
 
 
 def _takes(old: CachedLNamespace, new: CachedLNamespace | None) -> bool:
-    """Return whether somebody has less access than before."""
+    """Return whether a change takes access away from somebody."""
     if new is None or new.lns.uid != old.lns.uid:
         return True
     return (new.terminating and not old.terminating) or not _listed(old.lns) <= _listed(new.lns)

@@ -36,7 +36,7 @@ class Observer:
     profiles: Callable[[], ProfileSet]
 
     async def resolve_doubt(self, name: str) -> list[ClusterError]:
-        """Get a Namespace that may exist unknown to the caches. Return the failure."""
+        """Read a Namespace that the caches may not know yet; return the failure."""
         if not self.cache.namespace_may_be_unknown(name):
             return []
         return await self.applier.reread(NAMESPACE, ("", name))

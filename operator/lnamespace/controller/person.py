@@ -84,7 +84,7 @@ class PersonReconciler:
         return {name: uid for uid in owners if (name := self.cache.index.never_read(uid))}
 
     def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
-        """Keep what is wrong for the status of LNamespaces; return whether that has changed."""
+        """Keep the problem for the status of LNamespaces; return whether it has changed."""
         people = self.cache.people
         known = people.problems.pop(person, None)
         lasting = [f for f in failures if _is_told(f, failed_before)]

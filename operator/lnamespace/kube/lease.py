@@ -114,7 +114,7 @@ class LeaderElector:
         raise LostLease("the lease could not be renewed in time")
 
     async def release(self) -> None:
-        """Give the Lease up, so that another candidate leads at once; no write may be under way."""
+        """Release the Lease, so that another candidate leads at once; no write may be under way."""
         if not self.leads or self._seen is None:
             return
         self._ends = 0.0

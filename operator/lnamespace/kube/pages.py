@@ -20,10 +20,10 @@ class PageSize:
     limit: int = FIRST
 
     def arrived(self, size: int) -> None:
-        """Take note of how many bytes a page of ``limit`` objects had."""
+        """Note how many bytes a page of ``limit`` objects had."""
         fitting = self.limit * BYTES // max(size, 1)
         self.limit = max(1, min(fitting, self.limit * _GROWTH, MOST))
 
     def failed(self) -> None:
-        """Take note that a page did not come; it may have been too large."""
+        """Note that a page did not come; it may have been too large."""
         self.limit = max(1, self.limit // 2)

@@ -119,7 +119,7 @@ class WatchHandler(Protocol):
     """A writer of watch events to the store, later than they came, but in order for each object."""
 
     async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
-        """Take events in until the watch ends; whatever ends it is raised at once.
+        """Handle events until the watch ends; whatever ends it is raised at once.
 
         Events that were read before may still be on their way to the store.
 

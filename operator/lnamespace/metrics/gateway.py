@@ -83,7 +83,7 @@ class GatewayMetrics(ProcessMetrics):
     ]
 
     def forget_lclusters(self, known: Container[str]) -> None:
-        """End the series of LClusters that are gone."""
+        """Remove the series of LClusters that are gone."""
         for metric in (
             self.lcluster_requests,
             self.lcluster_namespaces,

@@ -1,4 +1,4 @@
-"""What LNamespaces and LClusters are: types, names and rules. Pure.
+"""LNamespaces and LClusters: their types, names and rules. Pure.
 
 * :mod:`~lnamespace.model.subject` - who can be an entry of a list, and until when.
 * :mod:`~lnamespace.model.lnamespace` - the types of the API; objects are decoded into them.
@@ -10,5 +10,5 @@
 * :mod:`~lnamespace.model.profile` - profiles, as the platform team writes them.
 * :mod:`~lnamespace.model.schemas` - the schema of a type, as Kubernetes takes it.
 * :mod:`~lnamespace.model.crd`, :mod:`~lnamespace.model.lcluster_crd` - the
-  CustomResourceDefinitions, generated from all that.
+  CustomResourceDefinitions, generated from these.
 """

@@ -53,9 +53,12 @@ API server allows for annotations."""
 _Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 ANNOTATIONS_MAX = 256 * 1024
-"""How many bytes all annotations of an object may have. With one more the API server refuses the
-conversion, and with it every list in that version. So the webhook refuses an object that leaves too
-little (:func:`free_annotation_bytes`), and conversion drops the annotation if it does not fit."""
+"""The most bytes that all annotations of an object may have.
+
+With one more the API server refuses the conversion, and with it every list in that version. So the
+webhook refuses an object that leaves too little (:func:`free_annotation_bytes`), and conversion
+drops the annotation if it does not fit.
+"""
 
 
 def annotation_key(names: Names) -> str:
@@ -103,12 +106,12 @@ def free_annotation_bytes(manifest: Json, names: Names) -> int:
 
 
 def restore_unsupported(spec: Json, old: Json) -> Json:
-    """Keep what ``v1alpha1`` has no fields for through an update in that version.
+    """Restore the values of an update in ``v1alpha1`` for which that version has no fields.
 
-    Both arguments are specs in ``v1beta1``. A file in ``v1alpha1`` without the annotation does not
-    mean that everybody may stay for ever, so what it cannot express stays as it was. An old file
-    with the annotation does not mean that an expiry shortened since is to come back, so an entry
-    that was listed before keeps the expiry that it had, or none.
+    Both arguments are specs in ``v1beta1``. An update in ``v1alpha1`` may lack the annotation, for
+    it comes from a file: then all values that it cannot express stay as they were, or every entry
+    would lose its expiry. If a file has an old annotation, an entry that is listed already keeps
+    its present expiry, or none: the annotation may have one that was shortened since.
     """
     _, kept = _to_older(old)
     older, given = _to_older(spec)

@@ -21,7 +21,7 @@ ENDPOINT = "https://cloudidentity.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/cloud-identity.groups.readonly"
 PAGES_MAX = 10
 TIMEOUT_SECONDS = 10.0
-"""How long one page may take, with its retries."""
+"""Seconds that one page may take, with its retries."""
 
 _GROUPS = "cloudidentity.googleapis.com/groups.discussion_forum"
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}")
@@ -47,7 +47,7 @@ class CloudIdentity:
     Parameters
     ----------
     credentials
-        None: the identity of this process (Application Default Credentials).
+        None means the identity of this process (Application Default Credentials).
     """
 
     def __init__(self, credentials: Credentials | None = None, endpoint: str = ENDPOINT) -> None:

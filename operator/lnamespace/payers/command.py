@@ -44,7 +44,7 @@ def check(settings: Settings, arguments: argparse.Namespace) -> int:
 def _checked(found: Resolution | BillingRefusal) -> Resolution | BillingRefusal:
     """Return the refusal of a charge that the API would refuse.
 
-    A pattern takes what it likes from the name of a group; the webhook checks it at the end.
+    A pattern can copy any text from the name of a group; the webhook checks it at the end.
     """
     if isinstance(found, BillingRefusal):
         return found

@@ -28,11 +28,11 @@ USERS_MAX = 10_000
 
 WAITING_MAX = 1_000
 LINE_MAX = 250
-"""Lookups that may wait: in all, and for one caller. Others are dropped until the person asks
-again."""
+"""The most lookups that wait: in all, and for one caller. Further ones are dropped until the person
+asks again."""
 
 RETRY_SECONDS = 60.0
-"""From a failed lookup to the next one for that person."""
+"""Seconds from a failed lookup to the next one for that person."""
 
 
 class Directory(Protocol):
@@ -62,11 +62,11 @@ class CachedDirectory:
     """A cache of a directory, refreshed by threads.
 
     A stale answer is returned while a fresh one is looked up. A failed lookup changes nothing: an
-    unknown person stays unknown, for to cache "no groups" would charge them wrongly for ever.
+    unknown person stays unknown, because a cached "no groups" would charge them wrongly.
 
-    Each caller, by address, has a queue of its own, and the queues take turns. Somebody who sends
-    reviews of 1,000 invented people filled the one queue that there was, and real people stayed
-    pending. For the same reason people without groups are dropped from the cache first.
+    Each caller, by address, has a queue of its own, and the queues take turns. With one queue, a
+    caller who sent reviews of 1,000 invented users filled it, and real users stayed pending. For
+    the same reason users without groups are dropped from the cache first.
     """
 
     def __init__(
@@ -174,8 +174,8 @@ class Directories:
     ) -> frozenset[str] | None:
         """Return the groups in the cache of the directory; None for a person who is pending.
 
-        Without a directory nobody has groups. Nor do users of the system, such as ServiceAccounts:
-        tenants can make those.
+        Without a directory, and for users of the system such as ServiceAccounts, there are no
+        groups: tenants can create ServiceAccounts.
         """
         if lookup != self._lookup:
             self.close()

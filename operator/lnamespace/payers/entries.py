@@ -23,9 +23,11 @@ UNALLOCATED = Charge(cost_center="unallocated")
 """The default payer of a file without a default. Not empty, so that every report shows it."""
 
 GROUPS_MAX = 1000
-"""Groups of a person that count; of a person with more, none does. A Kerberos ticket names at most
-1,015, a token of Entra ID 200. A request can name 300,000, and each is matched by each pattern: 50
-patterns took 13 s."""
+"""The most groups of a person; if there are more, none counts.
+
+A Kerberos ticket names at most 1,015, a token of Entra ID 200. A request can name 300,000, and each
+is matched by each pattern: 50 patterns took 13 s.
+"""
 
 
 class Fallback(StrEnum):
@@ -42,13 +44,13 @@ class Requester:
     Attributes
     ----------
     groups
-        The groups that prove something: sudoers groups are left out.
+        The groups of the login, without sudoers groups, which prove nothing.
     sudo
-        The request came by ``kubectl sudo``, which hides the person's own groups.
+        Whether the request came by ``kubectl sudo``, which hides the person's own groups.
     pending
-        A directory is being asked for more of their groups.
+        Whether a directory is being asked for more of their groups.
     crowded
-        They are in more than :data:`GROUPS_MAX` groups, so that none of them counts.
+        Whether they are in more than :data:`GROUPS_MAX` groups, so that none counts.
     unlisted
         The LNamespace that a ServiceAccount lives in, if that does not list it.
     """
@@ -81,8 +83,8 @@ def requester_of(
 ) -> Requester:
     """Return the requester, without the groups that prove nothing.
 
-    People choose the names of their LNamespaces, and may impersonate the sudoers groups of these: a
-    sudoers group must not decide who pays.
+    Users choose the names of their LNamespaces, and may impersonate the sudoers groups of these. So
+    a sudoers group must not decide who pays.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ class Payers:
         return (*users, *groups, *self._matches(who))
 
     def chooses_freely(self, who: Requester) -> bool:
-        """Return whether they may charge any cost centre."""
+        """Return whether a requester may charge any cost centre."""
         return not self.entries or not self.free_choice_groups.isdisjoint(who.groups)
 
     def _matches(self, who: Requester) -> Iterable[Claim]:

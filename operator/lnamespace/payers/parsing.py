@@ -27,7 +27,7 @@ from lnamespace.payers.entries import UNALLOCATED, DirectoryConfig, Entry, Fallb
 from lnamespace.payers.patterns import GroupPattern, compile_pattern
 
 BYTES_MAX = 1024 * 1024
-"""As much as a ConfigMap can hold."""
+"""The most bytes of the file: a ConfigMap holds no more."""
 
 PATTERNS_MAX = 50
 

@@ -49,7 +49,7 @@ class GroupPattern:
         return frozenset(self._compiled.groupindex)
 
     def captured(self, group: str) -> dict[str, str] | None:
-        """Return the values of its named groups, by attribute of a charge; None if no match."""
+        """Return the values of the named groups, by attribute of a charge; None if no match."""
         if not _matchable(group):
             return None
         match = self._compiled.fullmatch(group)

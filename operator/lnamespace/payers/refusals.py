@@ -25,7 +25,7 @@ class BillingRefusal:
     field
         The path of the field to change.
     missing
-        The field needs a value; otherwise its value is wrong.
+        Whether the field needs a value; otherwise its value is wrong.
     """
 
     message: str

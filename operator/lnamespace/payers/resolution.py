@@ -39,7 +39,7 @@ class Resolution:
     Attributes
     ----------
     charge
-        Without provenance.
+        The charge without provenance.
     group
         The group whose entry decided, for the source Group.
     why
@@ -92,7 +92,7 @@ def check_change(
 ) -> BillingRefusal | None:
     """Return why the requester may not change who pays from ``old`` to ``new``; None if they may.
 
-    This is R9. To leave the cost centre as it is needs no claim: it is charged already.
+    This is R9. The present cost centre needs no claim: it is charged already.
     """
     if new.cost_center == old.cost_center:
         return refusals.cleared() if _is_empty(new) and not _is_empty(old) else None

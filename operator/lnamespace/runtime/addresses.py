@@ -34,7 +34,7 @@ class Address:
 async def listen_at(
     flag: str, text: str, start: Callable[[Address], Awaitable[Address]]
 ) -> Address:
-    """Have a server listen where a flag says; return the real address.
+    """Bind a server to the address of a flag; return the real address.
 
     Raises
     ------

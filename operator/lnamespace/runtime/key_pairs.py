@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 
 def load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Have a context serve a certificate, both in PEM; neither is written to a disk."""
+    """Load a certificate and its key, both in PEM, into a context; neither is written to a disk."""
     with ExitStack() as files:
         context.load_cert_chain(_in_memory(files, certificate), _in_memory(files, key))
 

@@ -23,7 +23,7 @@ class DrainingServer(Protocol):
 
 @asynccontextmanager
 async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do a work in the background, inside the context."""
+    """Run a task in the background while the block runs."""
     task = asyncio.create_task(work)
     try:
         yield

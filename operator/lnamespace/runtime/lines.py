@@ -67,7 +67,7 @@ class LineWriter:
         self._thread.start()
 
     def put(self, line: bytes) -> None:
-        """Have a line written, without its line break; return at once."""
+        """Queue a line to be written, without its line break; return at once."""
         with self._ready:
             fits = self._size + len(line) <= self._most
             if fits:

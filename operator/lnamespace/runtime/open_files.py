@@ -4,7 +4,7 @@ import resource
 
 
 def raise_open_files() -> int:
-    """Let this process have as many files open as it may give itself; return how many.
+    """Raise this process's limit of open files as far as it may; return the limit.
 
     Many systems begin with 1,024, for the sake of programs that know no more. A gateway with a
     thousand idle clients then had no file left for a connection to the API server.

@@ -18,7 +18,7 @@ def stop_event() -> asyncio.Event:
 
 
 def set_at_signals(stop: asyncio.Event) -> None:
-    """Have SIGTERM and SIGINT set an event, whatever they did before."""
+    """Make SIGTERM and SIGINT set an event, whatever they did before."""
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop.set)

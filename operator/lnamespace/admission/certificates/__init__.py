@@ -3,8 +3,7 @@
 * :mod:`.keypairs` - make, read and check a key pair with its CA; pure.
 * :mod:`.rotation` - when the next pair takes over; pure.
 * :mod:`.secret` - the Secret by which the replicas share pairs, as manifests; pure.
-* :mod:`.trust` - the loop that keeps the Secret, the caBundles and the served pair as they should
-  be.
-* :mod:`.files` - instead of that loop, a pair in files that cert-manager, say, renews.
+* :mod:`.trust` - the loop that keeps the Secret, the caBundles and the served pair up to date.
+* :mod:`.files` - instead of that loop, a pair in files that another program renews (cert-manager).
 * :mod:`.tls` - the TLS context, which changes its certificate while it serves.
 """

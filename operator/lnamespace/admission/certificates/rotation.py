@@ -69,7 +69,7 @@ class ObservedState:
 def next_state(
     seen: ObservedState, spec: CertificateSpec, fresh: Callable[[], KeyPair]
 ) -> SharedState:
-    """Decide what the replicas should share now; the same as before where nothing is due.
+    """Decide the state that the replicas should share now; the same one if nothing is due.
 
     A pair that cannot be served is dropped. If only the pair that this replica serves is left, it
     is shared again, since the API servers trust it. If there is none at all, a fresh pair is
@@ -79,7 +79,7 @@ def next_state(
     Parameters
     ----------
     fresh
-        Makes a new pair; called only where one is due.
+        A function that makes a new pair; called only if one is due.
     """
     current, upcoming = _usable(seen.state.current, seen), _usable(seen.state.next, seen)
     if upcoming and not covers(upcoming.pair, spec.names):

@@ -34,7 +34,7 @@ class ServingCertificate:
     def use(self, pair: KeyPair) -> None:
         """Serve this pair from the next handshake on; open connections stay as they are.
 
-        The caller has checked that the pair has no problem: of a bad one OpenSSL keeps half.
+        The caller has checked that the pair has no problem: OpenSSL would load a bad one in part.
         """
         if pair == self.pair:
             return

@@ -1,7 +1,7 @@
-"""What the webhook answers: pure functions from values to values, without input or output.
+"""The decisions of the webhook: pure functions from values to values, without input or output.
 
 * :mod:`.review` - the AdmissionReview: decode a request, encode an answer.
-* :mod:`.policy` - what a decision is based on besides the request.
+* :mod:`.policy` - the inputs of a decision besides the request.
 * :mod:`.mutation` - the fields that the webhook fills in; :mod:`.charge` - who pays among them.
 * :mod:`.validation` - what the webhook refuses; :mod:`.bounds` - sizes, :mod:`.editors` - who can
   edit, :mod:`.warnings` - what it only warns of.

@@ -24,7 +24,7 @@ FIELDS = ("costCenter", "owner", "team", "environment", "labels")
 def with_charge(
     spec: Json, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> Json:
-    """Return the spec with who pays; unchanged where nobody can, for validation to refuse."""
+    """Return the spec with its payer; unchanged if there is none, so that validation refuses it."""
     billing = spec.get("billing") or {}
     if not isinstance(billing, dict):
         return spec

@@ -27,14 +27,14 @@ class Editors:
 
     @classmethod
     def at(cls, spec: TenantSpec, now: datetime) -> "Editors":
-        """Return the editors that a spec names; users are not looked at, of whom there are most."""
+        """Return the editors that a spec names. The list of users, the longest one, has none."""
         current = active_entries(Spec(managers=spec.managers, sudoers=spec.sudoers), now)
         managers, sudoers = frozenset(current.managers), frozenset(current.sudoers)
         until = _last_expiry((*spec.managers, *spec.sudoers), managers | sudoers)
         return cls(managers, sudoers, until)
 
     def include(self, user: UserInfo) -> bool:
-        """Return whether a user is among them, by name or by a group."""
+        """Return whether a user is an editor, by name or by a group."""
         return any(
             subject.name in user.groups
             if subject.kind is SubjectKind.GROUP

@@ -139,7 +139,7 @@ def _feasible(total: int, found: Allocations) -> Iterator[str]:
 
 
 def _give_in_advance(total: int, free: int, found: dict[str, Allocation]) -> int:
-    """Give namespaces that have little left some of what is free; return how much."""
+    """Add some of what is free to the shares that have little left; return how much."""
     given = 0
     for name in sorted(found, key=lambda each: (found[each].idle, each)):
         each = found[name]

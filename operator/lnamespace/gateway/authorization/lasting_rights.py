@@ -14,7 +14,7 @@ async def answer_while_allowed(
     confirm: Callable[[], None],
     seconds_left: Callable[[], float | None] = _no_end,
 ) -> None:
-    """Answer; cut it off when a right ends.
+    """Send an answer, and cut it off when a right ends.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ class ServerContext:
             self._trust(self._current, tenant)
 
     def reload(self) -> None:
-        """Serve another certificate if there is one.
+        """Load the certificate if it has changed, and serve it.
 
         Raises
         ------

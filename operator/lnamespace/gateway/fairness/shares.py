@@ -51,7 +51,7 @@ class Shares:
 
     @contextmanager
     def of(self, owner: str, cut: Callable[[], object]) -> Iterator["Share"]:
-        """Give a request its share for as long as it is under way.
+        """Yield the share of a request, for as long as it is under way.
 
         Parameters
         ----------

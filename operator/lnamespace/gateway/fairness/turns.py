@@ -217,7 +217,7 @@ class Turns:
         return rest
 
     def _give(self) -> None:
-        """Give turns to as many as will take some milliseconds together."""
+        """Wake as many waiting steps as will take some milliseconds together."""
         left, given = _TURN, list[ThreadUsage]()
         while self._waiting and left > 0:
             usage = min(self._waiting, key=lambda each: each.turned)

@@ -90,7 +90,7 @@ class WebSocket:
         await self._write(connection)
 
     async def close(self, connection: MessageConnection) -> None:
-        """Tell the client that the answer is complete."""
+        """Send the message that the answer is complete."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(CloseCode.NORMAL_CLOSURE)
         await self._write(connection)

@@ -115,7 +115,7 @@ class MineHandler:
                 await self._counted(inbound, request)
 
     async def _counted(self, inbound: CallerRequest, request: Request) -> None:
-        """Answer, within the concurrency limit of the login."""
+        """Answer a request within the concurrency limit of the login."""
         owner, share, size = (
             inbound.caller.account,
             inbound.share,
@@ -226,7 +226,7 @@ class MineHandler:
         answer: Callable[[], Coroutine[Any, Any, None]],
         namespace: str,
     ) -> None:
-        """Answer; cut a watch or a stream when rights in its namespace end that are there now."""
+        """Answer a request; cut a watch or stream when the present rights in its namespace end."""
         if namespace not in self.rights.held(inbound.caller.subjects):
             await answer()
             return

@@ -234,7 +234,7 @@ class _SpanningWatch:
             raise expired(_ENDED)
 
     async def _tell(self, gone: AbstractSet[str], joined: AbstractSet[str]) -> None:
-        """Tell the client of Namespaces that are gone, and begin those that joined."""
+        """Send the client what changed: Namespaces that are gone, and those that joined."""
         for namespace in sorted(gone):
             if line := await self._deletion(namespace):
                 self._merged.send_last(namespace, line)

@@ -51,7 +51,7 @@ _PAYER = ("cost_center", "owner", "team", "environment")
 
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Give the parser the commands; which one is chosen is ``ledger_command``."""
+    """Add the commands to the parser; the chosen one is ``ledger_command``."""
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, meaning in _COMMANDS.items():
         text = f"{meaning[0].upper()}{meaning[1:]}."

@@ -20,7 +20,7 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
     Raises
     ------
     LNamespaceError
-        The command failed. Of a failure of the database the message says what is in it now.
+        The command failed. If the database failed, the message says what it has now.
     """
     try:
         return _COMMANDS[name](settings, arguments)
@@ -42,8 +42,7 @@ _AFTER_FAILURE = {
     "replay": "What it has written stays: run it again, for it writes nothing twice.",
     "correct": "Nothing was written.",
 }
-"""What is so after a failure of the database, where it is something else: rows of a replay or a
-correction are in no outbox."""
+"""The state after a failure of the database, for commands whose rows are in no outbox."""
 
 _COMMANDS: dict[str, Callable[[Settings, argparse.Namespace], int]] = {
     "publish": maintenance.publish,

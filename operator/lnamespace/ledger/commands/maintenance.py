@@ -70,7 +70,7 @@ async def _repair(
 
 
 def replay(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Write all events that the cluster has, as into a new table."""
+    """Write all events that the cluster knows, as for a new table."""
     records, place = asyncio.run(_all_known(settings))
     rows = [to_row(record, place) for record in records]
     if arguments.dry_run:
@@ -121,7 +121,7 @@ def create_table(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _present_columns(settings: Settings) -> tuple[list[str], list[str]]:
-    """Return the columns of table and view; none, with a note, where nobody answers."""
+    """Return the columns of table and view; none, with a note, if the database does not answer."""
     try:
         with closing(existing_ledger(settings)) as ledger:
             return ledger.present_columns()

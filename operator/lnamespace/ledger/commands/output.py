@@ -26,15 +26,16 @@ from lnamespace.ledger.publisher.comparison import labels_of
 
 PATIENCE_SECONDS = 2.0
 
-# Before what Excel, LibreOffice and Google Sheets take for the beginning of a formula (OWASP, CSV
-# injection), in full width too; and before what has been made harmless before. Within a cell, too,
-# after what ends one in another language's CSV: a quote in the middle of a cell protects nothing.
+# An apostrophe goes before all that Excel, LibreOffice and Google Sheets take for the beginning of
+# a formula (OWASP, CSV injection), in full width too, and before text that has one already. Also
+# within a cell, after characters that end a cell in another language's CSV: a quote in the middle
+# of a cell protects nothing.
 _FORMULA = re.compile(
     "^(?='*[=+\\-@\t\r\n＝＋－＠])"  # noqa: RUF001 - these are the ones meant
     "|(?<=[;\t\r\n])(?='*[=+\\-@＝＋－＠])"  # noqa: RUF001 - as above
 )
 _SUSPECT = frozenset("'=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - as above
-"""The first characters of those: of millions of cells, few need the regular expression."""
+"""The first characters of formulas: few of millions of cells need the regular expression."""
 _SEPARATORS = frozenset(";\t\r\n")
 
 _CENT = Decimal("0.01")
@@ -61,9 +62,10 @@ def write(rows: Iterable[Row], columns: Sequence[str], form: str, exact: bool = 
 def harmless(text: str) -> str:
     """Return a cell that no spreadsheet runs: a formula gets an apostrophe before it.
 
-    Also where a semicolon, a tab or a line end comes before it. Nothing is lost: to undo it, remove
-    one apostrophe wherever the beginning of the cell, or one of these, is followed by apostrophes
-    and then one of ``= + - @`` (at the beginning of the cell, tab or line end too).
+    A formula may also begin after a semicolon, a tab or a line end. Nothing is lost: to undo it,
+    remove one apostrophe wherever the beginning of the cell, or one of these characters, is
+    followed by apostrophes and then one of ``= + - @`` (at the beginning of the cell, tab or line
+    end too).
     """
     if text[:1] in _SUSPECT or not _SEPARATORS.isdisjoint(text):
         return _FORMULA.sub("'", text)
@@ -79,7 +81,7 @@ def visible(text: str) -> str:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Print on standard error what is awaited, if it takes longer than two seconds.
+    """Print on standard error what the command waits for, if it takes longer than two seconds.
 
     Yields a function that takes the progress; a terminal shows it, a log has the first text only.
     """
@@ -112,7 +114,7 @@ def _instant(moment: datetime, timespec: str = "auto") -> str:
 
 
 def amount(value: Decimal) -> str:
-    """Return an amount with all of its decimals, and two at least."""
+    """Return an amount with all of its decimals, at least two."""
     short = value.normalize(EXACT)
     if int(short.as_tuple().exponent) >= -2:
         short = short.quantize(_CENT, context=EXACT)
@@ -138,13 +140,13 @@ def _json(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> None:
 
 
 def _member(name: str, value: Any) -> str:
-    # ASCII, for a terminal may act upon characters beyond it.
+    # ASCII only: a terminal may act upon other characters.
     text = amount(value) if isinstance(value, Decimal) else json.dumps(value)
     return f"    {json.dumps(name)}: {text}"
 
 
 def _csv(rows: Iterable[Row], columns: Sequence[str], out: TextIO, exact: bool) -> None:
-    # A terminal would obey what is in a cell; a file or a pipe gets it as it is.
+    # A terminal would obey control characters of a cell; a file or a pipe gets them unchanged.
     last = visible if out.isatty() else str
     # A number is no formula: -5.00 must not become text.
     text = str if exact else harmless
@@ -165,7 +167,7 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     for row in rows:
         cells = (visible(_cell(row[name], "seconds")) for name in columns)
         shown.add_row(*(Text(_short(cell, limit)) for cell in cells))
-    # As wide as it is: a terminal breaks lines, rich would break words.
+    # The table keeps its width: a terminal breaks lines, rich would break words.
     Console(width=_WIDE).print(shown, soft_wrap=True)
 
 

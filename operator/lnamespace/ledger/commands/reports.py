@@ -53,13 +53,13 @@ BRIEF = frozenset(
 """Columns that a table leaves out, to fit a terminal; CSV and JSON have them."""
 
 STUCK = timedelta(minutes=15)
-"""After so long in the outbox ``status`` names a record."""
+"""The time in the outbox after which ``status`` names a record."""
 
 _NAMED = 5
 
 
 def status(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Print whether the database answers, and what waits in the outbox."""
+    """Print whether the database answers, and the number of records in the outbox."""
     facts, problem = _database(settings)
     facts |= asyncio.run(_waiting(settings))
     if arguments.output == "json":
@@ -104,7 +104,7 @@ async def _waiting(settings: Settings) -> dict[str, Any]:
 
 
 def _stuck(records: Collection[BillingRecord]) -> str:
-    """Name the oldest records that wait for long: the database is away, or refuses them.
+    """Return the names of the oldest records that wait for long, as if the database refused them.
 
     An ENDING waits for as long as its Namespace exists.
     """

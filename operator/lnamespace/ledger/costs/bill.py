@@ -36,7 +36,7 @@ class BillFormat:
     currency
         The currency of a file without such a column.
     decimal
-        ``point`` or ``comma``; empty: the amounts of the file tell.
+        ``point`` or ``comma``; if empty, the amounts of the file show it.
     """
 
     cluster: Cluster = ("", "", "")

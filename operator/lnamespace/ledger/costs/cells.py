@@ -15,7 +15,7 @@ from lnamespace.ledger.costs.allocation import EXACT, microseconds
 
 _AMOUNT = re.compile(r"[+-]?[0-9]{1,20}(?:[.,][0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?")
 _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
-"""Amounts such as 1.234, which are a thousand or have three decimals, by the country."""
+"""Amounts such as 1.234: a thousand, or one with three decimals, depending on the country."""
 
 _DIGITS, _DECIMALS = 20, 60
 """The most digits before and after the point. Numbers of this size can be summed exactly."""
@@ -39,7 +39,7 @@ class Amounts:
     Parameters
     ----------
     mark
-        The mark; None: that of the first number that can be read in one way only.
+        The mark; None means that of the first number that can be read in one way only.
     """
 
     def __init__(self, mark: str | None) -> None:

@@ -28,8 +28,8 @@ class BilledLCluster:
     def has(self, span: Span) -> bool:
         """Return whether a span of a namespace with the LCluster's prefix is of the LCluster.
 
-        As long as it exists nobody else has such a namespace. Before, an earlier LCluster of its
-        name may have had one, whose cost is nothing that the people of this one may know.
+        While the LCluster exists, nothing else has such a namespace. Before, an earlier LCluster of
+        its name may have had one, and the users of this one may not know its cost.
         """
         return span.start >= self.since - _SKEW and span.end > self.since
 

@@ -26,8 +26,8 @@ _RETRY = DEFAULT_RETRY.with_timeout(RETRY_SECONDS)
 class BoundedClient(bigquery.Client):
     """Google's client, with time-outs on the methods that sqlalchemy-bigquery calls.
 
-    A job is never started again (``job_retry=None``): it would have another request id, and a
-    statement of which only the answer was lost would run twice.
+    A job is never started again (``job_retry=None``): it would have another request id, and the
+    statement would run twice if only its answer was lost.
     """
 
     def query_and_wait(self, query: str, **options: Any) -> Any:
@@ -41,7 +41,7 @@ class BoundedClient(bigquery.Client):
         return super().query_and_wait(query, **{**options, **limits})
 
     def get_table(self, table: Any, *_: Any, **__: Any) -> Any:
-        """Get the description of a table."""
+        """Return the description of a table."""
         return super().get_table(table, _RETRY, REQUEST_SECONDS)
 
 

@@ -27,11 +27,11 @@ class Correction:
     Attributes
     ----------
     at
-        When it took effect; None: its time was right.
+        When the event took effect; None if its time was right.
     payer
         The columns of who pays that were wrong.
     void
-        The event did not happen.
+        Whether the event did not happen.
     """
 
     event_id: str

@@ -21,7 +21,7 @@ CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 ROWS_AT_ONCE = 5_000
 SILENCE_SECONDS = 60.0
-"""After so long without an answer the watchdog cuts a connection."""
+"""Seconds without an answer after which the watchdog cuts a connection."""
 
 
 def create_engine(url: str, read_only: bool = False) -> sa.Engine:
@@ -30,7 +30,7 @@ def create_engine(url: str, read_only: bool = False) -> sa.Engine:
     Parameters
     ----------
     read_only
-        Nothing will be written. A file of sqlite need not be writable, then.
+        Whether nothing is to be written. Then a file of sqlite need not be writable.
 
     Raises
     ------
@@ -165,8 +165,8 @@ def _sqlite(url: sa.URL) -> sa.Engine:
 def _sqlite_reader(url: sa.URL) -> sa.Engine:
     """Return the engine for a file that is not written, not even its journal mode.
 
-    A file that we may not write is opened for reading by "rw" too. "ro" would leave the -wal and
-    -shm files that it makes, which the writer, another user, may not write.
+    "rw" opens a file for reading too if we may not write it. "ro" would create -wal and -shm files
+    and leave them, and the writer, another user, may not write those.
     """
     if url.database in (None, "", ":memory:"):
         return _sqlite(url)
@@ -185,7 +185,7 @@ def _sqlite_reader(url: sa.URL) -> sa.Engine:
 
 
 def _durable(connection: Any, _: object) -> None:
-    """Let readers and the writer not wait for each other, and commits survive a power cut."""
+    """Set WAL and full sync: readers do not block the writer, and commits survive a power cut."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
 

@@ -9,12 +9,12 @@ from lnamespace.ledger.database.queries import SINCE, insertion, parameter
 from lnamespace.ledger.database.rows import Row
 
 ROWS_PER_STATEMENT = 100
-"""For BigQuery: a fifth of its quota of 10,000 parameters, for its planner is slow with more."""
+"""Rows for BigQuery: a fifth of its quota of 10,000 parameters; its planner is slow with more."""
 
 LOOK_BACK = timedelta(days=30)
 """How much earlier than a row BigQuery looks for an event of the same id.
 
-Two processes that record one deletion differ by as long as one of them was away. BigQuery
+The records of one deletion by two processes differ by as long as one of them was down. BigQuery
 partitions the table by day and bills for the days that it reads; a month of events is less than the
 10 MB that it bills at least.
 """

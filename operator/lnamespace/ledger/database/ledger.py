@@ -39,9 +39,9 @@ class Ledger:
     Parameters
     ----------
     manage
-        The table and its views are ours to make, extend and replace.
+        Whether the table and its views are ours to create, extend and replace.
     read_only
-        Do not do so: a command must change nothing. What it reads is as if it were done.
+        Whether to do nothing of that: a command must change nothing. It reads as if it were done.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Ledger:
     def append(self, rows: Sequence[Row]) -> int:
         """Insert the rows of events that the table does not have; return how many those were.
 
-        In one transaction; in BigQuery each statement is one.
+        There is one transaction; in BigQuery each statement is one.
         """
         fresh = list({row["event_id"]: row for row in rows}.values())
         if not fresh:
@@ -167,7 +167,8 @@ class Ledger:
     def open_rows(self, place: ClusterIdentity) -> list[Row]:
         """Return the newest row of each LNamespace of an instance that has no deletion.
 
-        Of all clusters of these names; ``cluster_uid`` tells them apart, where it is known.
+        The rows are of all clusters of these names; ``cluster_uid`` distinguishes them, if it is
+        known.
 
         Raises
         ------
@@ -206,8 +207,8 @@ class Ledger:
     def intervals(self) -> sa.Select[Any]:
         """Return the query for who paid from when to when.
 
-        It reads the view, for some people may read nothing else; without a view of this version,
-        it reads the table.
+        The query is on the view, because some users may read nothing else; without a view of this
+        version, it is on the table.
 
         Raises
         ------
@@ -271,7 +272,7 @@ class Ledger:
 def _numbered(row: Row, taken_back: Sequence[Row]) -> Row:
     """Return a deletion with its id; it has a number if others of its LNamespace were retracted.
 
-    A retracted deletion that arrives again is recognised by when it was recorded. That compares no
+    A retracted deletion that arrives again is recognised by its time of record. That compares no
     clocks: it is the same record.
     """
     if not taken_back or any(row["recorded_at"] == one["recorded_at"] for one in taken_back):

@@ -18,7 +18,7 @@ SINCE = "known_since"
 
 _COPY = "copy_number"
 _STARTS = (BillingOperation.APPLY.value, BillingOperation.RETRACT.value)
-"""From these on somebody pays."""
+"""The operations with which an interval begins."""
 _CORRECTIONS = (BillingOperation.RETRACT.value, VOID)
 _DEFAULT_GROUP = Names().group
 
@@ -35,8 +35,8 @@ def insertion(
     Parameters
     ----------
     bounded
-        Look for events from the parameter :data:`SINCE` on only, for BigQuery bills each day. An
-        event from before that is inserted again, and the views count it once.
+        Whether to search events only from the parameter :data:`SINCE` on, for BigQuery bills each
+        day that it reads. An older event is inserted again, and the views count it once.
     """
     # Each parameter has its column's type: within a UNION, PostgreSQL and BigQuery cannot infer it.
     selects = (
@@ -81,7 +81,7 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     differ, so within an LNamespace the generation decides, and no interval begins before the last.
     LNamespaces of one name follow each other as generations do, in the order in which they began: a
     last change of the first may have a later time than the start of the second, and would end it
-    for ever. Not in the order in which they ended, for an end may be told late.
+    for ever. They do not follow in the order in which they ended: an end may be recorded late.
 
     An event that was taken back does not count. A RETRACT begins an interval as an APPLY does, for
     another LNamespace may have had the name meanwhile.
@@ -92,7 +92,7 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
     Parameters
     ----------
     unique
-        The table's key prevents duplicates. To remove them costs PostgreSQL a sort of the table.
+        Whether the table's key prevents duplicates. PostgreSQL sorts the table to remove them.
     """
     place = (*CLUSTER_COLUMNS, "namespace")
     ordered = _ordered(source, unique)
@@ -137,8 +137,9 @@ def intervals(source: sa.FromClause, unique: bool = False) -> sa.Select[Any]:
 def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.Select[Any]:
     """Return the query for the newest row of each LNamespace that has no DELETE.
 
-    Of one instance, by its API group; rows without one are the default instance's. ``cluster_uid``
-    is that of any row of the LNamespace: rows from before there was this column have none.
+    The rows are those of one instance, by its API group; rows without a group are the default
+    instance's. ``cluster_uid`` is that of any row of the LNamespace: older rows than the column
+    have none.
     """
     ended, uid = _ends(source).subquery("ended"), source.c.lnamespace_uid
     back = _taken_back(source)
@@ -170,7 +171,7 @@ def ends_of(source: sa.FromClause, uids: Sequence[str]) -> sa.Select[Any]:
 def retracted(source: sa.FromClause) -> sa.Select[Any]:
     """Return the query for the DELETEs that were taken back: id, LNamespace and time of record.
 
-    There are few: each is a mistake that somebody made.
+    There are few: each corrects a mistake.
     """
     back = _taken_back(source)
     return (

@@ -22,9 +22,9 @@ class ClusterIdentity:
     Attributes
     ----------
     api_group
-        The instance; the bill does not have it, for a namespace is of one instance.
+        The instance. The bill does not have it: a namespace belongs to one instance.
     cluster_uid
-        Tells clusters of the same names apart; empty if it is not known.
+        Distinguishes clusters of the same names; empty if it is not known.
     """
 
     project_id: str = ""

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 def columns_of(connection: sa.Connection, source: sa.Table) -> list[str]:
     """Return the columns of a table or view; empty if it does not exist.
 
-    By a query without rows: each dialect reflects types in its own way.
+    A query without rows finds them: each dialect reflects types in its own way.
     """
     if not sa.inspect(connection).has_table(source.name, source.schema):
         return []
@@ -71,7 +71,7 @@ def view_of(target: sa.Table) -> sa.Table:
 
 
 def version(connection: sa.Connection, target: sa.Table) -> int:
-    """Return the version of the views; 0 where there are none, or from before they had one."""
+    """Return the version of the views; 0 if there are none, or they are older than versions."""
     named = _version_view(target)
     if not sa.inspect(connection).has_table(named.name, named.schema):
         return 0
@@ -108,8 +108,8 @@ def _describe(engine: sa.Engine, target: sa.Table) -> None:
 def _are_outdated(connection: sa.Connection, target: sa.Table) -> bool:
     """Return whether the views are of an older version, by their version or by their columns.
 
-    By the columns too: the first version of the operator has no version view. After a roll-back it
-    replaced the view of intervals, and left the version view as it was.
+    The columns matter because the first version of the operator has no version view: after a
+    roll-back it replaced the view of intervals, and left the version view as it was.
     """
     known = version(connection, target)
     if known != SCHEMA_VERSION:

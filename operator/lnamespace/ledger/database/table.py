@@ -27,7 +27,7 @@ Only people with access to the database can write one: no BillingRecord has this
 """
 VIEW_SUFFIX = "_intervals"
 VERSION_SUFFIX = "_version"
-"""Of a view with one row, the version of the views: to read it costs nothing in BigQuery."""
+"""The suffix of the view that has the version of the views in one row, free to read in BigQuery."""
 CLUSTER_COLUMNS = ("project_id", "cluster_location", "cluster_name")
 """The columns that name the cluster; with ``namespace`` they join the cloud's bill."""
 

@@ -17,7 +17,8 @@ import sqlalchemy as sa
 ATTEND = "lnamespace.attend"
 """The key in a connection's ``info`` of a function that suspends and resumes the watchdog.
 
-It takes whether an answer of the database is awaited. Of a connection in use, one is by default.
+Its argument is whether the caller waits for an answer of the database. By default a connection that
+is in use does.
 """
 
 

@@ -62,7 +62,7 @@ _record = msgspec.json.Decoder(BillingRecord)
 def decode_queued(raw: bytes | msgspec.Raw) -> QueuedRecord:
     """Decode a BillingRecord; one that breaks its schema gets a ``problem``.
 
-    It must not stop the others: somebody may have changed the definition.
+    One record must not stop the others: a change of the definition may make some unreadable.
 
     Raises
     ------
@@ -112,9 +112,9 @@ class OutboxClient:
     async def remove(self, item: QueuedRecord) -> None:
         """Delete the object of a record that is in the ledger, if it exists.
 
-        The UID is the precondition, and not the version: a record cannot be edited, and a change of
-        its metadata made each DELETE a Conflict, for ever. A Conflict of the UID means that the
-        record was created again, which the watch reports.
+        The precondition is the UID and not the resource version: a record cannot be edited, and
+        changes of its metadata made each DELETE fail with Conflict. A Conflict of the UID means
+        that the record was created again, which the watch reports.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class OutboxClient:
 
 
 async def list_all(client: Client, resource: Resource) -> AsyncIterator[msgspec.Raw]:
-    """Get all objects of a kind, page by page; raises ClusterError."""
+    """Yield all objects of a kind, page by page; raises ClusterError."""
     size, params = PageSize(), dict[str, str]()
     while True:
         answer = await client.get(resource.path(), **params, limit=str(size.limit))
@@ -141,6 +141,6 @@ async def list_all(client: Client, resource: Resource) -> AsyncIterator[msgspec.
 
 
 async def list_records(client: Client, names: Names) -> list[BillingRecord]:
-    """Get all records of an instance that can be read; raises ClusterError."""
+    """Return all records of an instance that can be read; raises ClusterError."""
     queued = [decode_queued(raw) async for raw in list_all(client, billingrecords(names))]
     return [item.record for item in queued if not item.problem]

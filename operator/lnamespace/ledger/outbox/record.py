@@ -44,7 +44,7 @@ class BillingOperation(StrEnum):
 
 
 Text = Annotated[str, Meta(max_length=16384)]
-"""Longer than any field of an LNamespace, so that no record is refused for its length."""
+"""A text that may be longer than any field of an LNamespace, so that no record is refused."""
 
 
 class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
@@ -119,7 +119,7 @@ def is_billable(lns: LNamespace) -> bool:
 def pending_records(lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
     """Return the records that an LNamespace still needs, the oldest first.
 
-    Those after ``status.recorded.generation``.
+    They are those after ``status.recorded.generation``.
 
     Parameters
     ----------
@@ -140,8 +140,9 @@ def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[Bill
 def recorded_since(lns: LNamespace, generation: int, now: datetime) -> tuple[BillingRecord, ...]:
     """Return the records after a generation that the controller has created.
 
-    It creates the others when it is time: of an LNamespace that waits for another Namespace of its
-    name to go, none yet, and with a later start than the LNamespace says.
+    The controller creates the others in time. For an LNamespace that waits until another Namespace
+    of its name is gone it creates none yet, and later gives them a later start than the LNamespace
+    says.
     """
     recorded = lns.status.recorded.generation
     return tuple(r for r in records_since(lns, generation, now) if r.generation <= recorded)

@@ -2,9 +2,9 @@
 
 * :mod:`~lnamespace.ledger.publisher.process` - the process, and its loop.
 * :mod:`~lnamespace.ledger.publisher.backlog` - the records to write, in order.
-* :mod:`~lnamespace.ledger.publisher.delivery` - one batch, of which the database may refuse rows.
+* :mod:`~lnamespace.ledger.publisher.delivery` - a batch, of which the database may refuse rows.
 * :mod:`~lnamespace.ledger.publisher.deletion_recorder` - records deletions while the controller is
-  away; :mod:`~lnamespace.ledger.publisher.pending_deletions` - until they are complete.
-* :mod:`~lnamespace.ledger.publisher.comparison` - what the ledger lacks of the cluster; pure.
+  down; :mod:`~lnamespace.ledger.publisher.pending_deletions` - until they are complete.
+* :mod:`~lnamespace.ledger.publisher.comparison` - the records that the ledger lacks; pure.
 * :mod:`~lnamespace.ledger.publisher.reconciliation` - reads both, compares, and repairs.
 """

@@ -7,9 +7,9 @@ from lnamespace.errors import RowsRefused
 from lnamespace.ledger.database.rows import Row
 
 REFUSED_MAX = 8
-"""Rows of a batch that are refused, with none written, before the rest is put off.
+"""Rows of a batch that are refused, while none is written, after which the others are not tried.
 
-The fault may not be the rows', and each further row is a statement.
+The rows may not be at fault, and each further row is a statement.
 """
 
 Append = Callable[[Sequence[Row]], int]

@@ -29,18 +29,18 @@ from lnamespace.ledger.outbox.record import BillingRecord, as_deleted
 from lnamespace.model.lnamespace import Metadata
 
 POLL_SECONDS = 1.0
-"""Between two checks of all pending deletions; most checks take no request."""
+"""Seconds between two checks of all pending deletions; most checks take no request."""
 
 REFUSED_AFTER_SECONDS = 90.0
-"""An LNamespace that exists for longer was not deleted: the API server ends requests after 60."""
+"""Seconds after which an LNamespace that exists was not deleted: requests end after 60."""
 
 _BACKOFF = Backoff(first=1.0, longest=15.0)
-"""Between two checks of an LNamespace that is terminating, or whose check failed."""
+"""The delay between checks of an LNamespace that is terminating, or whose check failed."""
 
 log = logging.getLogger(__name__)
 
 LastKnown = Callable[[str], Metadata | None]
-"""Returns the metadata of the LNamespace of a name, as the watch last had it."""
+"""A function that returns the metadata of an LNamespace by name, as the watch last had it."""
 
 
 class DeletionOutcome(Enum):
@@ -73,13 +73,13 @@ class _PendingDeletion:
     since
         When its first ENDING was seen, by the monotonic clock. The clocks of other machines differ.
     terminating
-        It, or its Namespace, was seen to exist after its deletion had begun.
+        Whether it, or its Namespace, was seen to exist after its deletion had begun.
     gone
-        It was seen to be deleted. That is final, for no UID is used twice.
+        Whether it was seen to be deleted. That is final, for no UID is used twice.
     ended
         When its Namespace was seen to be gone too.
     recorded
-        The DELETE is in the outbox.
+        Whether the DELETE is in the outbox.
     due, checks
         When to check again, by the monotonic clock, and how often that was done.
     """
@@ -126,8 +126,9 @@ async def namespace_exists(client: Client, name: str, uid: str) -> bool:
 async def namespace_remains(client: Client, name: str, uid: str) -> bool:
     """Return whether the Namespace of an LNamespace that is gone still exists and is to go.
 
-    One that is to stay (deletionPolicy Retain, or an orphaning deletion) has no owner reference to
-    the LNamespace: nobody pays for it from the deletion of the LNamespace on. Raises ClusterError.
+    A Namespace that is to stay (deletionPolicy Retain, or an orphaning deletion) has no owner
+    reference to the LNamespace: nobody pays for it after the deletion of the LNamespace. Raises
+    ClusterError.
     """
     try:
         found = answers.decode(_namespace, await client.get(NAMESPACE.path(name)))
@@ -191,7 +192,7 @@ class PendingDeletions:
                 await asyncio.gather(*map(self._outbox.remove, items))
         except ClusterError as error:
             log.warning("an announced end is left for later", extra={"error": str(error)})
-            decided = True  # Back off: it would fail at every check.
+            decided = True  # Back off: the next check would fail too.
         if decided or deletion.terminating:
             deletion.checks += 1
             deletion.due = time.monotonic() + _BACKOFF.delay(deletion.checks)

@@ -163,7 +163,7 @@ class Publisher:
                     await _first(stop.wait(), asyncio.sleep(pause))
 
     async def _identify(self) -> None:
-        """Get the UID of this cluster, without which no row is written."""
+        """Read the UID of this cluster, without which no row is written."""
         failures = 0
         while not self._cluster.cluster_uid:
             try:

@@ -49,7 +49,7 @@ class ComparisonOptions:
     Attributes
     ----------
     end_all
-        Record all deletions, however many they are.
+        Whether to record all deletions, however many they are.
     former
         The UIDs of clusters that had these names and are gone; "" stands for rows without one.
     """
@@ -97,13 +97,13 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
 
 
 async def _tenant_namespaces(client: Client, names: Names) -> AsyncIterator[LNamespace]:
-    """Get the charged namespaces of all LClusters; empty if the kind does not exist."""
+    """Yield the charged namespaces of all LClusters; empty if the kind does not exist."""
     try:
         async for raw in list_all(client, lcluster_resource(names)):
             try:
                 lcluster = decode_lcluster(raw)
             except ModelError as error:
-                # Namespaces that exist are not taken for gone, whatever is known of their LCluster.
+                # Namespaces of it that exist are not recorded as gone, though they are not listed.
                 log.warning("an LCluster cannot be read", extra={"error": str(error)})
                 continue
             for lns in charged_lnamespaces(lcluster):

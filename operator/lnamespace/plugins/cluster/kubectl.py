@@ -140,7 +140,7 @@ class Kubectl(NamedTuple):
         return self.start(*arguments, body=body).reply()
 
     def start_get(self, path: str) -> Call:
-        """Ask for one path."""
+        """Start a GET of one path."""
         return self.start_raw("get", path)
 
     def start_raw(self, verb: str, path: str, body: object = None) -> Call:

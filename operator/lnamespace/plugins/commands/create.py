@@ -91,7 +91,7 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
-    """Hand the object to kubectl."""
+    """Submit the object by kubectl."""
     from lnamespace.plugins.cluster.kubectl import NO_WEBHOOK, elsewhere, webhook_unreachable
     from lnamespace.plugins.runtime.errors import KubectlError, NotHere
 

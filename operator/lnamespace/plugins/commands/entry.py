@@ -114,6 +114,6 @@ def _never_fail_to_print() -> None:
 
 
 def _reader_left() -> int:
-    """Say nothing: `kubectl lns list | head` is no error, also when Python closes stdout."""
+    """Exit in silence: `kubectl lns list | head` is no error, also when Python closes stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

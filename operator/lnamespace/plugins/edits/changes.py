@@ -104,7 +104,7 @@ def extend(spec: Spec, wanted: Iterable[Listing], end: datetime, now: datetime) 
 
 
 def revoke(spec: Spec, wanted: Iterable[Listing]) -> Change:
-    """Take subjects off lists, whenever their entries would have ended."""
+    """Remove subjects from lists, whenever their entries would have ended."""
     changed, words, problems = dict(spec), [], []
     for wish in dict.fromkeys(wanted):
         found = [role for role, _ in _listed(spec, wish)]

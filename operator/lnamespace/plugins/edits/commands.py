@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 def grant_command(arguments: Arguments) -> int:
-    """Give roles."""
+    """Run `kubectl lns grant`."""
     now = datetime.now(UTC)
     end_said, end = _common_end(arguments, now)
     wanted = []
@@ -82,7 +82,7 @@ def grant_command(arguments: Arguments) -> int:
 
 
 def revoke_command(arguments: Arguments) -> int:
-    """Take roles away."""
+    """Run `kubectl lns revoke`."""
     now = datetime.now(UTC)
     wanted = _listings(arguments, now)
     if not wanted:
@@ -111,7 +111,7 @@ def extend_command(arguments: Arguments) -> int:
 
 
 def leave_command(arguments: Arguments) -> int:
-    """Take the caller's own roles away."""
+    """Run `kubectl lns leave`."""
     if len(arguments.words) != 2:
         raise UsageError("write kubectl lns leave NAME")
     now, target = datetime.now(UTC), _target(arguments)
@@ -248,7 +248,7 @@ def change(target: EditOptions, edit: Edit) -> int:
 
 
 def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[str]) -> int:
-    """Tell what was changed once it is in force; before, it would not be so."""
+    """Print what was changed, once it is in force."""
     _pass_on_warnings(reply)
     stored: Object = reply.document()
     if target.timeout and target.dry_run == "none":

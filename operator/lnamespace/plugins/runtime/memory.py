@@ -43,13 +43,13 @@ class Memory(NamedTuple):
         return ()
 
     def remember(self, key: str, values: Sequence[str]) -> None:
-        """Keep the values, for others than who asks for them now."""
+        """Store the values for later calls, of other processes too."""
         if key and not any(SEPARATORS & set(value) for value in values):
             record = "\t".join((str(int(time.time())), key, *values))
             self._write((*self._others(key)[1 - RECORDS_MAX :], record))
 
     def forget(self, key: str) -> None:
-        """Ask again the next time."""
+        """Remove the record of a key."""
         self._write(self._others(key))
 
     def _others(self, key: str) -> list[str]:
@@ -75,7 +75,7 @@ class Memory(NamedTuple):
             os.close(folder)
 
     def _write(self, lines: Iterable[str]) -> None:
-        """Put a whole file in place of the old one; where that cannot be done, keep nothing."""
+        """Write a whole file in place of the old one; if that fails, keep nothing."""
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib is slow
             folder = _opened_own(self._folder)

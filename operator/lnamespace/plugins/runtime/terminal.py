@@ -64,7 +64,7 @@ class Progress:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Leave the line empty for whatever is printed next."""
+        """Clear the line for whatever is printed next."""
         if self._enabled:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -175,7 +175,7 @@ def _sudo(lns: Object, me: Caller, now: datetime) -> str:
 
 
 def _audit(lns: Object) -> str:
-    """Tell where the API server records sudo, with a query (docs/guides/auditor.md)."""
+    """Return lines that say where the API server records sudo (docs/guides/auditor.md)."""
     act_as = sudo_identity(lns)
     if act_as.account:
         question = f"select(.impersonatedUser.username == {json.dumps(act_as.account)})"
@@ -191,7 +191,7 @@ def _audit(lns: Object) -> str:
 
 
 def _next(lcluster: Object, me: Caller, now: datetime) -> str:
-    """Tell the caller what can be done with it."""
+    """Return lines that say what the caller can do with it."""
     name = name_of(lcluster)
     roles = {role.role for role in access(lcluster, me, now).roles if not role.expired}
     lines = []

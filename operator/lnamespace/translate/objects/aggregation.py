@@ -58,7 +58,7 @@ def _served_rules(members: Encoded, scope: Scope) -> list[Encoded]:
 
 
 def _annotate(members: Encoded, rule: Raw) -> None:
-    """Put a rule into the annotations of an object whose metadata was translated."""
+    """Store a rule in the annotations of an object whose metadata was translated."""
     metadata = members.get("metadata")
     if not isinstance(metadata, dict):
         metadata = object_of(metadata if metadata is not None else b"{}") or {}

@@ -23,7 +23,7 @@ _HIGHEST_PORT = 65535
 
 
 def confine_client(holder: Object, field: str, subject: ConfinedBody) -> None:
-    """Have the API server call the gateway instead of a webhook's own Service.
+    """Make the API server call the gateway instead of a webhook's own Service.
 
     The API server would call any Service, with names of the platform. The gateway calls the Service
     as the tenant, so that it reaches no other.
