@@ -33,7 +33,7 @@ def real_names(node: Documented, classes: dict[str, ast.ClassDef]) -> set[str]:
         given = node.args
         every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
         return {argument.arg for argument in every if argument}
-    bases = [classes[each.id] for each in node.bases if getattr(each, "id", None) in classes]
+    bases = [classes[name] for name in map(ast.unparse, node.bases) if name in classes]
     names = set[str]().union(*(real_names(base, classes) for base in bases))
     for each in node.body:
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):

@@ -21,10 +21,10 @@ PROGRAMS = {
 
 
 def main() -> int:
-    """Run the plugin of that name; by any other name it is `kubectl lns`."""
+    """Run the plugin by the name of this program; by any other name, run `kubectl lns`."""
     name = sys.argv[0].rpartition("/")[2]
     module, function = PROGRAMS.get(name, PROGRAMS["kubectl-lns"])
-    # The module `importlib` takes longer than what it would import.
+    # The import of `importlib` takes longer than that of the module.
     loaded = __import__(f"lnamespace.plugins.commands.{module}", fromlist=[function])
     code: int = getattr(loaded, function)()
     return code

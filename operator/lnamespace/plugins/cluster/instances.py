@@ -27,7 +27,7 @@ def api_groups(kubectl: Kubectl) -> list[str]:
 
 
 def _candidates(listing: Any) -> list[str]:
-    """Return the groups that may be ours; others have such too, as tenancy.kiosk.sh."""
+    """Return the groups that may be ours; other projects have similar ones (tenancy.kiosk.sh)."""
     return [
         item["name"]
         for item in listing.get("groups") or ()
@@ -45,8 +45,8 @@ def _has_lnamespaces(kubectl: Kubectl, name: str) -> bool:
 def _chosen(error: NotHere, present: list[str]) -> str:
     """Return the one group that was meant.
 
-    Where the group that was asked exists, only an LNamespace of that very name is worth going
-    elsewhere: a namespace belongs to one instance.
+    If the group that was asked exists, only one with an LNamespace of that very name counts: a
+    namespace belongs to one instance.
     """
     others = [name for name in present if name != group()]
     if group() in present:

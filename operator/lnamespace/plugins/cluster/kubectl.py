@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lnamespace.plugins.model.subjects import Caller
 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-ANSWER_SHOWN = 100  # so many characters of an answer that is none
+ANSWER_SHOWN = 100  # characters to show of an answer that is not JSON
 REFUSED = "Error from server ("  # and a reason, and a closing bracket
 NO_SUCH_API = "the server could not find the requested resource"
 BASE_PATHS = Memory("base-paths", 6 * 3600)
@@ -71,8 +71,8 @@ class Reply(NamedTuple):
         Raises
         ------
         PluginError
-            When kubectl failed, in its own words; or when the answer is something else, such as
-            the page of a proxy that asks for a login.
+            When kubectl failed, in its own words; or when the answer is not JSON, such as the page
+            of a proxy that asks for a login.
 
         """
         if self.code:
@@ -95,8 +95,8 @@ def webhook_unreachable(err: str) -> bool:
 def elsewhere(err: str) -> bool:
     """Return whether the objects may be in another API group than the one that was asked.
 
-    kubectl knows no such kind; or it still knows one that is gone, which is then forbidden; or
-    the group has other kinds, and kubectl looks for the definition of this one.
+    There are three such failures: kubectl does not know the kind; it still knows one that is gone,
+    which is then forbidden; or the group has other kinds, and kubectl looks for this definition.
     """
     return any(
         f'no matches for kind "{one.kind}" in version "{group()}/' in err
@@ -108,8 +108,8 @@ def elsewhere(err: str) -> bool:
 class Call(NamedTuple):
     """A kubectl that is running; several may at once.
 
-    ``elsewhere`` takes the words of a failure; if the request went to a wrong path by them, it
-    sends it to the right one.
+    ``elsewhere`` is a function of the message of a failure. If the message shows that the path was
+    wrong, it sends the request to the right one.
     """
 
     process: Process
@@ -165,7 +165,7 @@ class Kubectl(NamedTuple):
         return self.start(verb, "--raw", path, *from_input, body=body)
 
     def _find_base_path(self) -> str:
-        """Return what the path of the server's address is; empty if it has none."""
+        """Return the path of the server's address; empty if it has none."""
         given = [flag.removeprefix(SERVER) for flag in self.connection if flag.startswith(SERVER)]
         reply = None if given else self.configured("{.clusters[0].cluster.server}")
         server = reply.out.strip() if reply else given[-1]
@@ -181,7 +181,7 @@ class Kubectl(NamedTuple):
         return self.run("config", "view", "--minify", "-o", f"jsonpath={fields}")
 
     def start_whoami(self) -> Call:
-        """Ask the API server who we are; the login on this machine means nothing to it."""
+        """Ask the API server for our user; the login on this machine means nothing to it."""
         return self.start("auth", "whoami", "-o", "json")
 
     def formatted(self, manifest: object, output: str) -> str:

@@ -127,8 +127,8 @@ def wait_in_force(
     """Return when a change that is stored is in force; raise with the reason if it is not.
 
     ``before`` and ``stored`` are the LNamespace as it was read and as the API server answered the
-    change. Asked by one request after the other, for a manager may get an LNamespace and not
-    watch it; the first one mostly suffices.
+    change. The function sends one GET after the other, because a manager may get an LNamespace and
+    not watch it; mostly one suffices.
     """
     name, progress, started = name_of(stored), Progress(sys.stderr), time.monotonic()
     try:
@@ -162,7 +162,7 @@ def _trouble(reply: Reply, before: Object, stored: Object) -> Trouble | None:
     summary, access = ready(lns), _access(lns)
     if access is None or access.status == "True":
         return None
-    if access.reason in LASTING:  # known from before, it is not about this change
+    if access.reason in LASTING:  # if it was there before, it is not about this change
         known = _access(before)
         return None if known == access else Trouble(_worded(access), lasting=True)
     lasting = summary is not None and summary.reason in TERMINAL_REASONS
@@ -176,8 +176,8 @@ def _access(lns: Object) -> StatusCondition | None:
 def wait_usable(kubectl: Kubectl, namespace: str) -> None:
     """Return when the API server lets the caller work in the namespace.
 
-    Its authorizer learns of a new role binding a moment after the binding exists. After a short
-    while the answer will not change by waiting, and is not worth an error.
+    Its authorizer learns of a new role binding a moment after the binding exists. If the answer has
+    not changed after a short time, no error is raised.
     """
     deadline = time.monotonic() + ACCESS_DEADLINE
     while time.monotonic() < deadline:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TICK = 1.0  # seconds; how often a progress line moves on by itself
 PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds between two watches
-FAILURES_MAX = 6  # so many watches in a row that gave nothing; takes a quarter of a minute
+FAILURES_MAX = 6  # watches in a row without an event; they take a quarter of a minute
 STATES = ("ADDED", "MODIFIED")
 DELETED = {
     "conditions": [{"type": "Ready", "status": "False", "reason": "Deleted"}],
@@ -72,7 +72,7 @@ def observe(
         backoff.pause(not seen, min(TICK, deadline - time.monotonic()))
         if time.monotonic() >= deadline:
             return
-        # Deleted while nobody watched, it would never be in the next watch.
+        # An object that was deleted between two watches would never be in the next one.
         reply = kubectl.start_get(path(name, kind)).reply()
         if reply.reason == "NotFound":
             raise _deleted(name, kind)
@@ -88,7 +88,7 @@ def _deleted(name: str, kind: ResourceKind) -> PluginError:
 
 
 def changes(kubectl: Kubectl, listed: Object, query: str) -> Iterator[Object]:
-    """Yield every state of LNamespaces that comes after ``listed``; what is deleted is not Ready.
+    """Yield every state of LNamespaces that comes after ``listed``; a deleted one is not Ready.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _noted(event: Any, known: dict[str, Object]) -> Object:
 
 
 def _differences(known: dict[str, Object], listed: Object) -> Iterator[Object]:
-    """Yield what a new list tells that no watch did, and remember it."""
+    """Yield the changes that a new list shows and no watch did, and remember them."""
     items = {name_of(lns): lns for lns in listed.get("items") or ()}
     gone = [lns for name, lns in known.items() if name not in items]
     changed = [lns for name, lns in items.items() if known.get(name) != lns]

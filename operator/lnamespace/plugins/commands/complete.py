@@ -98,11 +98,11 @@ def sudo() -> int:
 def quietly(command: Command) -> Command:
     """Return the command without its errors, which would appear within the line being typed.
 
-    Half a command line is often a wrong one, and the cluster may answer anything or nothing.
+    An unfinished command line is often wrong, and the cluster may not answer.
     """
 
     def quiet(argv: list[str]) -> int:
-        # kubectl ends with a remark for people on standard error, which would land there too.
+        # kubectl ends with a remark on standard error, which would appear within the line too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
             return command(argv)
@@ -149,7 +149,7 @@ def _takes_value(flag: str) -> bool:
 
 
 def _names(line: CommandLine, current: str) -> Sequence[str]:
-    """Return names of LNamespaces, or of those who are on the lists of one."""
+    """Return the names of LNamespaces, or of the subjects on the lists of one."""
     words = line.words
     kubectl = Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
     if words[0] == "kubeconfig" and len(words) == 1:

@@ -69,7 +69,7 @@ def create_object(arguments: Arguments, kind: ResourceKind) -> int:
 
 
 def start(arguments: Arguments) -> Process:
-    """Start `kubectl create`, whose words and exit code are the user's; it waits for the object."""
+    """Start `kubectl create`, whose messages and exit code are the user's."""
     how = dry_run(arguments)
     command = [executable(), "create", "-f", "-", f"--dry-run={how}"]
     if how == "client":  # else it asks the API server twice whether that could check the object
@@ -118,10 +118,10 @@ UNREACHED = ("connection refused", "no such host", "i/o timeout", "network is un
 
 
 def _tell(data: bytes) -> None:
-    """Show what kubectl says while it says it: a login may ask the user to do something.
+    """Print kubectl's messages at once: a login may ask the user to do something.
 
-    But for what may yet turn out otherwise, that there is no such kind, or no leave; and for what
-    is about how we call kubectl: the user has no STDIN there, and no --validate.
+    Left out are messages that may yet turn out to be wrong (there is no such kind, it is
+    forbidden), and those about our own call: the user has used neither STDIN nor --validate.
     """
     from lnamespace.plugins.cluster.kubectl import elsewhere
 
@@ -154,7 +154,7 @@ def wait(creation: Creation, arguments: Arguments) -> int:
 
 
 def _wait_for_namespace(creation: Creation) -> None:
-    """Return when the LNamespace is ready, and who is its user can work in the namespace."""
+    """Return when the LNamespace is ready, and its users can work in the namespace."""
     from lnamespace.plugins.cluster.kubectl import Kubectl, caller
     from lnamespace.plugins.cluster.waiting import wait_ready, wait_usable
     from lnamespace.plugins.model.subjects import entries_covering

@@ -59,7 +59,7 @@ def read(arguments: Arguments, now: datetime, kind: ResourceKind = LNAMESPACE) -
 def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[ListEntry, ...]]:
     lists: dict[str, tuple[ListEntry, ...]] = {}
     for role, field in LISTS.items():
-        found = {}  # said twice, the last one counts
+        found = {}  # if a subject is given twice, the last one counts
         for text in arguments.all(role):
             typed = parse_subject(text, now)
             check_role(role, typed.identity.kind)
@@ -81,7 +81,7 @@ def _keyed(arguments: Arguments, flag: str) -> dict[str, str]:
 
 
 def requested(creation: Creation) -> Object:
-    """Return the object to send: what was said, and nothing else. The cluster fills in the rest."""
+    """Return the object to send, with nothing but what was given; the cluster sets the rest."""
     spec: dict[str, Any] = {
         field: [manifest(item) for item in items]
         for field, items in creation.lists.items()

@@ -46,7 +46,7 @@ def run(command: Command, name: str) -> int:
 
 
 def discovering(command: Command, argv: list[str]) -> int:
-    """Run a command; where its LNamespaces are not, once more where they are."""
+    """Run a command; if its LNamespaces are in another API group, run it again in that one."""
     if os.environ.get(SUFFIX_VARIABLE):
         return _once(command, argv)
     if known := GROUPS.recall(_cluster(argv)):
@@ -57,7 +57,7 @@ def discovering(command: Command, argv: list[str]) -> int:
         from lnamespace.plugins.cluster.instances import find
 
         suffix, alone = find(error)
-    # For the command, and for what it starts: `kubectl sudo lns grant ...` need not look again.
+    # For the command and its child processes: `kubectl sudo lns grant ...` need not search again.
     os.environ[SUFFIX_VARIABLE] = suffix
     if alone:
         GROUPS.remember(_cluster(argv), (suffix,))
@@ -74,7 +74,7 @@ def _once(command: Command, argv: list[str]) -> int:
 def _cluster(argv: Sequence[str]) -> str:
     """Return the key of the cluster that the flags lead to.
 
-    A flag takes what follows only where it has no value: a token may stand behind it.
+    A flag takes the next word only if it has no value of its own: the next word may be a token.
     """
     pairs = zip(argv, (*argv, "")[1:], strict=True)
     leading = (pair for pair in pairs if pair[0].startswith(LEADING))
@@ -82,7 +82,7 @@ def _cluster(argv: Sequence[str]) -> str:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, and what it has started, at once: Python would take its time."""
+    """End the process, and those it has started, at once: Python itself takes longer."""
     kill_all()
     try:
         flush(sys.stdout)

@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def run_subcommand(argv: list[str]) -> int:
-    """Find the subcommand and hand over."""
+    """Find the subcommand and run it."""
     if argv[:1] == [CREATE]:
         return _load(Subcommand("commands.create", "create_lnamespace", frozenset()))(argv[1:])
     arguments = parse(argv, FLAGS)
@@ -132,7 +132,7 @@ def _check_flags(name: str, arguments: Arguments) -> None:
 
 
 def _load(subcommand: Subcommand) -> Callable[[Any], int]:
-    # The module `importlib` takes longer than what it would import.
+    # The import of `importlib` takes longer than that of the module.
     module = __import__(f"lnamespace.plugins.{subcommand.module}", fromlist=[subcommand.function])
     function: Callable[[Any], int] = getattr(module, subcommand.function)
     return function

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # As long as sudo(8) remembers that somebody has shown who they are.
 REMEMBERED = Memory("sudo", 15 * 60)
-SECRET = ("token", "password")  # flags that are written down nowhere
+SECRET = ("token", "password")  # flags that must not be stored
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def run_as_sudoer(argv: list[str]) -> int:
-    """Check, then become kubectl."""
+    """Check that the caller is a sudoer, then replace this process by kubectl."""
     command = parse(argv, is_plugin)
     if not command.line.words:
         return teach(asked=_wants_help(command))
@@ -71,9 +71,9 @@ def _key(command: SudoCommand) -> str:
 
 
 def _at_once(command: SudoCommand, known: tuple[str, ...], key: str) -> int:
-    """Run the command as remembered; if it fails, find out whether that was the reason.
+    """Run the command with the remembered flags; if it fails, check whether they were the reason.
 
-    It is run once, whatever is found out: it may have done something before it failed.
+    The command is never run a second time: it may have done something before it failed.
     """
     code = run_kubectl(command.with_flags(known))
     if code != 1:  # kubectl's own failures, a refusal among them
@@ -219,8 +219,8 @@ def first_words(line: CommandLine) -> tuple[str, ...]:
 def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -> int:
     """Return how many of the words name a plugin: the longest name wins, as in kubectl.
 
-    A first word that is nothing we know stands in front of all flags as well: kubectl then says
-    what is wrong with the word. In front of it, flags of ours would be what it complains about.
+    An unknown first word stays in front of all flags as well: kubectl then says what is wrong with
+    the word. If our flags came first, it would complain about these.
     """
     least = 1
     if words and words[0] in BUILTIN:

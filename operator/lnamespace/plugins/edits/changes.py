@@ -29,7 +29,7 @@ EDITORS = ("managers", "sudoers")  # who can change an LNamespace
 
 
 class Grant(NamedTuple):
-    """One role to give. Where no end was said, an entry that has one keeps it."""
+    """One role to give. If no end is given, a present entry keeps its end."""
 
     role: str
     subject: ListEntry
@@ -44,7 +44,7 @@ class Listing(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The next spec, what is different in it, in words, and what was asked for in vain."""
+    """The next spec, its differences in words, and the requests that could not be met."""
 
     spec: Spec
     words: tuple[str, ...]
@@ -70,7 +70,7 @@ def grant(spec: Spec, wanted: Iterable[Grant], now: datetime) -> Change:
 
 
 def _changes_end(known: ListEntry, wish: Grant, now: datetime) -> bool:
-    """Return whether the entry gets another end; one that is over does not stay so by silence."""
+    """Return whether the entry gets another end; an expired one does even if no end is given."""
     if not wish.end_said and not known.expired(now):
         return False
     return known.expires_at != wish.subject.expires_at
@@ -119,7 +119,7 @@ def revoke(spec: Spec, wanted: Iterable[Listing]) -> Change:
 
 
 def prune(spec: Spec, now: datetime) -> Change:
-    """Remove the entries that have ended: they give nobody anything any more."""
+    """Remove the entries that have expired, which give no rights any more."""
     changed, words = dict(spec), []
     for role, field in LISTS.items():
         items = changed.get(field) or []
@@ -215,4 +215,4 @@ if TYPE_CHECKING:
     Edit = Callable[[Mapping[str, Any]], Change]
 else:
     Edit = object
-"""From the spec as it is to the spec as it should be."""
+"""A function from the present spec to a change of it."""

@@ -178,7 +178,7 @@ def _listing(role: str | None, text: str, now: datetime) -> Listing:
 
 
 def _checked(spec: Spec, changed: Change, arguments: Arguments, now: datetime) -> Change:
-    """Return the change, unless it would leave nobody who could take it back."""
+    """Return the change, unless after it nobody could edit the LNamespace to undo it."""
     if locks_out(spec, changed.spec, now) and not arguments.switch("force"):
         raise PluginError(
             "that would leave no manager and no sudoer, so nobody could change this "
@@ -226,7 +226,7 @@ class EditOptions(NamedTuple):
 
 
 def change(target: EditOptions, edit: Edit) -> int:
-    """Read, edit, write back what was read; when somebody else was faster, begin again."""
+    """Read, edit and write an object; after a conflict with another write, begin again."""
     for attempt in range(ATTEMPTS):
         lns = _read(target)
         changed = edit(lns["spec"])
@@ -242,7 +242,7 @@ def change(target: EditOptions, edit: Edit) -> int:
             return _written(target, before, reply, changed.words)
         if reply.reason != "Conflict":
             raise _explained(target, reply)
-        # Two that met once must not meet again: each waits for a time of its own.
+        # Two writers in conflict must not conflict again: each waits for a random time.
         time.sleep((os.urandom(1)[0] / 255) * 0.05 * (attempt + 1))
     raise PluginError(f'others keep changing {target.kind.kind} "{target.name}"; try again')
 

@@ -80,7 +80,7 @@ def mine_path() -> str:
 
 
 def _mine_served(reply: Reply) -> Object:
-    """Return where `mine` is served, as an LCluster says it; empty where nothing says it."""
+    """Return where `mine` is served, from the status of an LCluster; empty if it is not there."""
     if reply.code and reply.reason not in ("NotFound", "Forbidden"):
         raise reply.failure()
     data = {} if reply.code else reply.document().get("data", {})
@@ -89,7 +89,7 @@ def _mine_served(reply: Reply) -> Object:
 
 
 def start_view(connection: tuple[str, ...]) -> Call:
-    """Begin to read the kubeconfig; kubectl leaves out what is secret in it."""
+    """Begin to read the kubeconfig; kubectl leaves out its secrets."""
     return Kubectl(_files(connection)).start("config", "view", "-o", "json")
 
 
@@ -242,7 +242,7 @@ def _told(lcluster: str, wanted: KubeconfigContext) -> str:
 
 
 def wait_for_context(arguments: Arguments, name: str, timeout: float) -> None:
-    """Wait until an LCluster is ready, and let a context lead to it, if it is one's own.
+    """Wait until an LCluster is ready, and add a context for it, if the caller may use it.
 
     The arguments are those of its creation.
     """

@@ -21,7 +21,7 @@ class GatewayAddress(NamedTuple):
     """The address of one LCluster for clients.
 
     The certificates of the CA are PEM, or that in base64 as in an object's ``caBundle``; empty
-    where the clients' own trust suffices.
+    if the clients' own trusted CAs suffice.
     """
 
     server: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# Picks which of several instances is meant.
+# The environment variable that chooses one of several instances.
 SUFFIX_VARIABLE = "LNAMESPACE_API_GROUP_SUFFIX"
 DEFAULT_SUFFIX = "loblaw.digital"
 GROUP_PREFIX = "tenancy."
@@ -12,7 +12,7 @@ VERSION = "v1beta1"
 
 
 def suffix() -> str:
-    """Return what the API group of the instance that is meant ends in."""
+    """Return the suffix of the API group of the chosen instance."""
     return os.environ.get(SUFFIX_VARIABLE) or DEFAULT_SUFFIX
 
 
@@ -27,6 +27,6 @@ def api_version() -> str:
 
 
 def advised(command: str) -> str:
-    """Return one of our own commands as advice that works where it is pasted: for this instance."""
+    """Return one of our own commands as advice, which works for this instance when pasted."""
     ours = suffix()
     return command if ours == DEFAULT_SUFFIX else f"{SUFFIX_VARIABLE}={ours} {command}"

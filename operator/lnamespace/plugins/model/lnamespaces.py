@@ -171,14 +171,14 @@ class Impersonation(NamedTuple):
         return self.account or self.group
 
     def flags(self, username: str) -> tuple[str, ...]:
-        """Return kubectl's flags for somebody to act so."""
+        """Return kubectl's flags by which a user impersonates so."""
         if self.account:
             return (f"--as={self.account}",)
         return (f"--as={username}", f"--as-group={self.group}")
 
 
 def sudo_identity(lns: Object) -> Impersonation:
-    """Return as whom the sudoers act: the operator's word, or its default until then."""
+    """Return whom the sudoers impersonate: by the status, or the default until there is one."""
     status = lns.get("status", {})
     if account := status.get("sudoUser"):
         return Impersonation(account=str(account))
@@ -204,7 +204,7 @@ def sudo_namespace() -> str:
 def without_managed_fields(lns: Object) -> Object:
     """Return the object as kubectl shows it, and as one sends it: the API server keeps its own.
 
-    Anybody who may write it can nest them deeper than Python writes JSON.
+    Every writer of the object can nest them deeper than Python writes JSON.
     """
     shown = {key: part for key, part in lns["metadata"].items() if key != "managedFields"}
     return {**lns, "metadata": shown}

@@ -20,7 +20,7 @@ from lnamespace.plugins.runtime.values import NamedTuple
 
 
 class HeldRole(NamedTuple):
-    """One thing that the caller is or was; `until` is None where there is no end."""
+    """A role that the caller has or had; `until` is None if it has no end."""
 
     role: str
     until: datetime | None
@@ -56,7 +56,7 @@ class CallerAccess(NamedTuple):
 def access(lns: Object, me: Caller, now: datetime) -> CallerAccess:
     """Return the roles of the caller on this LNamespace."""
     spec = lns.get("spec", {})
-    if sudo_identity(lns).account == me.username:  # somebody with sudo, whoever it is
+    if sudo_identity(lns).account == me.username:  # the account of sudo, whoever uses it
         return CallerAccess((HeldRole("sudoer", None, False),), requester=False)
     roles = (_role(role, entries_covering(spec, field, me), now) for role, field in LISTS.items())
     return CallerAccess(

@@ -112,7 +112,7 @@ class ListEntry(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """A subject as typed; an end that was not said may still come from another flag."""
+    """A subject as typed; if it has no end, another flag may give one."""
 
     identity: SubjectName
     end_said: bool
@@ -132,7 +132,7 @@ def parse_subject(text: str, now: datetime) -> Typed:
 
 
 def check_role(role: str, kind: str) -> None:
-    """Refuse a group as sudoer: impersonation would need a person to be it."""
+    """Refuse a group as sudoer: only a person can impersonate themselves."""
     if role == "sudoer" and kind == "Group":
         raise UsageError("a group cannot be a sudoer; name its members one by one")
 
@@ -172,8 +172,8 @@ def _misspelt_end(name: str) -> str:
 def _slip(name: str) -> str:
     """Return advice for a bare name that was probably meant to be something else, or nothing.
 
-    RBAC compares names exactly and knows no list of people, so a slip would give access to nobody,
-    or later to whoever comes to have that name.
+    RBAC compares names exactly and knows no list of users, so a misspelt name gives access to
+    nobody, or later to a user who gets that name.
     """
     found = max((key for key in LOOKALIKES if _begins(name, f"{key}:")), key=len, default="")
     if found:
@@ -213,7 +213,7 @@ def _identity(name: str, typed: str, literal: bool) -> SubjectName:
 
 
 def _checked(name: str, typed: str) -> str:
-    """Return the name; refuse what only looks like one, for RBAC compares exactly."""
+    """Return the name; refuse a text that only looks like one, because RBAC compares exactly."""
     if not name.strip():
         raise UsageError(f'invalid subject "{typed}": the name is empty')
     if name != name.strip() or any(ord(char) < 32 or char == "\x7f" for char in name):
@@ -252,8 +252,8 @@ def manifest(subject: ListEntry) -> dict[str, str]:
 def entries_covering(spec: Mapping[str, Any], field: str, caller: Caller) -> tuple[ListEntry, ...]:
     """Return the entries of one list that are about the caller.
 
-    The others are recognised by their names: to read all entries of 1,000 LNamespaces took half as
-    long as their JSON.
+    Other entries are skipped by their names: to decode all entries of 1,000 LNamespaces took half
+    as long as to decode their JSON.
     """
     named = (item for item in spec.get(field) or () if _has_name_of(item, caller))
     return covering(map(entry, named), caller)

@@ -49,7 +49,7 @@ def parse_instant(text: str) -> datetime:
 
 
 def _is_usual(text: str) -> bool:
-    """Return whether it is as Kubernetes writes it, which is seen without the module `re`."""
+    """Return whether a text has Kubernetes' format, without an import of the module `re`."""
     digits = set(text[0:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19])
     signs = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:]
     return digits <= DIGITS and signs == "--T::Z"

@@ -67,7 +67,7 @@ def _scanned(text: str) -> tuple[Any, int]:
 
 
 def _scan_at_any_depth(text: str) -> tuple[Any, int]:
-    """Read managed fields too, which anybody may nest deeper than Python recurses by default.
+    """Read a document that is nested deeper than Python recurses by default, as by managed fields.
 
     One such LNamespace ended `kubectl lns list` for everybody.
     """

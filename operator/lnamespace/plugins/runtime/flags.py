@@ -52,7 +52,7 @@ class CommandLine(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Everything that is neither a flag nor a flag's value."""
+        """Return the words that are neither a flag nor a flag's value."""
         return tuple(piece.word for piece in self.pieces if piece.word is not None)
 
     @property
@@ -124,11 +124,11 @@ def _cluster(token: str, following: str | None, table: FlagTable) -> Piece:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words that are neither a flag nor a flag's value."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
-# Flags that decide which API server is asked, and as whom. Ours go to the same place.
+# Flags that choose the API server and the user. Our own requests use the same.
 CONNECTION = words(
     "cache-dir certificate-authority client-certificate client-key cluster context"
     " disable-compression insecure-skip-tls-verify kubeconfig kuberc password request-timeout"

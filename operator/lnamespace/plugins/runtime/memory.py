@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RECORDS_MAX = 50
 OTHERS_WRITE = 0o022
-# Flags that name a file: what is in it decides, and the same name is another one elsewhere.
+# Flags that name a file: its content decides, and a relative name depends on the folder.
 FILES = ("--kubeconfig", "--client-certificate")
 # Flags that lead to another cluster than the current context does.
 LEADING = ("--kubeconfig", "--context", "--cluster", "--server", "-s")
@@ -27,7 +27,7 @@ SEPARATORS = frozenset("\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 
 class Memory(NamedTuple):
-    """One kind of record, and how long it is good. Nothing is kept under an empty key."""
+    """A file of one kind of records, and their life. Nothing is kept under an empty key."""
 
     name: str
     seconds: float
@@ -83,7 +83,7 @@ class Memory(NamedTuple):
             return
         new = f"{self.name}.{os.getpid()}"
         try:
-            _remove(new, folder)  # what a command has left that was ended here, with our number
+            _remove(new, folder)  # left by a killed command with our process number
             with _opened(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder) as file:
                 file.writelines(f"{line}\n" for line in lines)
             os.replace(new, self.name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -96,7 +96,7 @@ class Memory(NamedTuple):
 def _opened_own(folder: str) -> int:
     """Open a folder that nobody else may write in.
 
-    What is done in it is done through the descriptor, whatever the name leads to by then.
+    The caller uses the descriptor, so that a change of the folder's name has no effect.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     if _is_own(descriptor):
@@ -127,9 +127,9 @@ def _remove(name: str, folder: int) -> None:
 def place(flags: Sequence[str]) -> str:
     """Return a key that is equal for the same cluster and the same user.
 
-    The flags are those that lead to it, each as one argument. A kubeconfig that was changed is
-    another; to read the cluster out of it would take longer than to ask. It is empty where there
-    is no such file at all, as in a pod: nothing there tells one account from another.
+    The flags are those that choose them, each as one argument. A changed kubeconfig gives another
+    key: to read the cluster from it would take longer than a request. The key is empty if there is
+    no such file at all, as in a pod, where nothing distinguishes two accounts.
     """
     home = os.path.expanduser("~/.kube/config")  # noqa: PTH111 - as above
     files = (os.environ.get("KUBECONFIG") or home).split(os.pathsep)
@@ -142,7 +142,7 @@ def place(flags: Sequence[str]) -> str:
 
 
 def _state(file: str) -> tuple[str | int, ...]:
-    """Return the file as it is; its name alone where there is none."""
+    """Return the name and state of a file; the name alone if it does not exist."""
     try:
         found = os.stat(file)  # noqa: PTH116 - as above
     except (OSError, ValueError):

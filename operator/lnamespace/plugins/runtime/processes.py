@@ -38,7 +38,7 @@ def become_kubectl(arguments: Sequence[str]) -> NoReturn:
         os.execvp(executable(), [executable(), *arguments])  # noqa: S606 - on purpose
     except FileNotFoundError:
         raise not_found(executable()) from None
-    finally:  # we are still here: without this, our own next write to a closed pipe would end us
+    finally:  # if exec failed: without this, our own next write to a closed pipe would end us
         _set(before)
 
 
@@ -70,7 +70,7 @@ def run_kubectl(arguments: Sequence[str]) -> int:
         raise PluginError(f"{command[0]}: {error.strerror}") from None
     finally:
         _set(before)
-    if os.WIFSIGNALED(status):  # whoever waits for us is told the same
+    if os.WIFSIGNALED(status):  # the same signal ends us, so that our parent sees it too
         _end_by(os.WTERMSIG(status))
     return os.waitstatus_to_exitcode(status)
 
@@ -81,7 +81,7 @@ def _set(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def _is_heard(number: int) -> bool:
-    """Return whether we were not started to ignore it, as by nohup: kubectl then ignores it too."""
+    """Return whether a signal is not ignored, as it is under nohup: kubectl then ignores it too."""
     return signal.getsignal(number) != signal.SIG_IGN
 
 
@@ -92,7 +92,7 @@ def _end_by(number: int) -> None:
 
 
 def not_found(program: str) -> PluginError:
-    """Return the words for a kubectl that is not there."""
+    """Return the error for a missing kubectl."""
     return PluginError(f"{program} was not found; install kubectl or set KUBECTL to it")
 
 
@@ -101,20 +101,20 @@ _running: dict[int, Process] = {}
 
 
 def kill_all() -> None:
-    """Kill the programs that nobody has waited for: after an error nobody reads their answers."""
+    """Kill the programs that still run: after an error nobody reads their answers."""
     for process in tuple(_running.values()):
         process.kill()
         process.wait()
 
 
 class Process:
-    """A program that runs; what it writes is read when somebody asks for it."""
+    """A program that runs; its output is read when it is asked for."""
 
     def __init__(self, command: list[str], *, fed: bool = False, shows: bool = False) -> None:
-        """Start it; a program that is missing is told in words.
+        """Start the program; raise a PluginError if it is missing.
 
-        ``fed`` programs get their input from us, others the terminal or nothing. What ``shows``
-        writes to standard output is for the user, and otherwise for us; standard error is ours.
+        A program that is ``fed`` gets its input from us, another one the terminal or nothing. If it
+        ``shows``, its standard output is the user's, and otherwise ours; standard error is ours.
         """
         ours, theirs = zip(*(_pipe(fed, into=True), _pipe(not shows), _pipe(True)), strict=True)
         actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
@@ -138,9 +138,9 @@ class Process:
     def communicate(
         self, body: bytes = b"", told: Callable[[bytes], None] | None = None
     ) -> tuple[bytes, bytes, int]:
-        """Feed it, read what it writes, wait for its end; return both outputs and the exit code.
+        """Feed the program and wait for its end; return both outputs and the exit code.
 
-        ``told`` gets what it writes to standard error as it comes.
+        ``told`` is called with each piece of its standard error.
         """
         import select  # not needed to become kubectl
 
@@ -195,7 +195,7 @@ def _pipe(wanted: bool, into: bool = False) -> tuple[int, int]:
 
 
 def _feed(end: int, left: memoryview) -> memoryview:
-    """Write what fits; a program that reads no more has had enough."""
+    """Write as much as fits, and return the rest; nothing if the program reads no more."""
     try:
         return left[os.write(end, left) :]
     except BrokenPipeError:

@@ -40,7 +40,7 @@ def colours(stream: TextIO) -> bool:
 
 
 def paint(text: str, colour: str, enabled: bool) -> str:
-    """Return the text in a colour, or as it is."""
+    """Return the text in a colour, or unchanged."""
     return f"\x1b[{colour}m{text}\x1b[0m" if enabled else text
 
 
@@ -50,7 +50,7 @@ def say(message: str) -> None:
 
 
 class Progress:
-    """One line that rewrites itself on a terminal, and nothing at all anywhere else."""
+    """A line that is rewritten on a terminal, and not written anywhere else."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -107,7 +107,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many columns of a terminal it takes: East Asian wide characters take two."""
+    """Return the number of terminal columns of a text: East Asian wide characters take two."""
     if text.isascii():
         return len(text)
     from unicodedata import east_asian_width

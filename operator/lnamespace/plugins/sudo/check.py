@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-LCLUSTER_GROUP = "lcluster:users"  # of all that the lists of an LCluster let in
+LCLUSTER_GROUP = "lcluster:users"  # the group of all users of an LCluster
 VERSION = "/version"  # everybody may read it on an ordinary cluster
 # What kubectl says where there is no kubeconfig, or none that names a current context.
 NO_CONTEXT = "current-context must exist"
@@ -91,7 +91,7 @@ def in_lcluster(asked: Reply) -> bool:
 
 
 def not_let_in(kubectl: Kubectl) -> KubectlError | None:
-    """Return why the API server answers nothing; None if it does.
+    """Return why the API server refuses every request; None if it does not.
 
     A gateway tells who is not listed in an LCluster whom to ask. `kubectl auth whoami` replaces
     that by words of its own.
@@ -101,9 +101,9 @@ def not_let_in(kubectl: Kubectl) -> KubectlError | None:
 
 
 def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impersonation:
-    """Return as whom to act, or the reason why it would be refused."""
+    """Return whom to impersonate, or the reason for which it would be refused."""
     reply = found.reply()
-    if reply.reason == "Forbidden":  # may not look at LNamespaces: ask about the right itself
+    if reply.reason == "Forbidden":  # may not get LNamespaces: ask about the right itself
         return _allowed(kubectl, namespace, me)
     if reply.code:
         raise missing(reply, kubectl, namespace)
@@ -111,7 +111,7 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impe
     refused = refusal(lns, me, datetime.now(UTC))
     if refused:
         summary = ready(lns)
-        # One that is in conflict has no namespace; another instance's may be the one that is meant.
+        # An LNamespace in Conflict has no namespace; that of another instance may be meant.
         elsewhere = summary is not None and summary.reason == "Conflict"
         told = PluginError(refused)
         raise NotHere(told, kubectl.connection, namespace) if elsewhere else told

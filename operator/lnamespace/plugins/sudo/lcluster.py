@@ -30,10 +30,10 @@ ADDRESS = "{.clusters[0].cluster.server} {.clusters[0].cluster.tls-server-name}"
 
 
 def permitted_within(kubectl: Kubectl, me: Caller, found: Call | None) -> Impersonation:
-    """Return as whom to act inside an LCluster, or raise the reason for a refusal.
+    """Return whom to impersonate inside an LCluster, or raise the reason for a refusal.
 
-    Where the command is about an LNamespace inside it that the caller is a sudoer of, that is
-    enough: ``found`` is the question for it, None where no namespace is named.
+    A command about an LNamespace inside the LCluster may be run by a sudoer of that LNamespace:
+    ``found`` is the request for it, None if no namespace is named.
     """
     if found is not None and (lns := _own(found, me)) is not None:
         return sudo_identity(lns)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import IO, Any
 
-MANIFEST_BYTES = 4 * 2**20  # so much of a file is looked at for its namespace
+MANIFEST_BYTES = 4 * 2**20  # bytes of a file that are read for its namespace
 DOCUMENTS = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 PAIR = re.compile(
     r"""(?P<indent>\s*)(?P<quote>["']?)(?P<key>[A-Za-z]+)(?P=quote)\s*:(?P<value>.*)"""
@@ -38,7 +38,7 @@ def namespaces_of(files: Sequence[str]) -> list[str]:
 def _paths(file: str) -> list[str]:
     """Return the files that an argument of -f means, or raise what kubectl says of them.
 
-    kubectl would say it only after we have asked for a namespace, which is in the missing file.
+    kubectl reports it only when it runs, and before that we need the namespace from the file.
     """
     if file == "-" or file.startswith(("http://", "https://")):
         return [file]

@@ -92,7 +92,7 @@ def lcluster_page(lcluster: Object, me: Caller, now: datetime, colour: bool) -> 
 def _page(
     lns: Object, now: datetime, colour: bool, facts: Mapping[str, str], meaning: Mapping[str, str]
 ) -> str:
-    """Return what is shown of both kinds: facts, those of its kind among them, and tables."""
+    """Return the page with the facts of both kinds, those of one kind, and the tables."""
     spec = lns["spec"]
     created = str(lns["metadata"].get("creationTimestamp") or "<unknown>")
     policy = str(spec.get("deletionPolicy") or "Delete")

@@ -25,7 +25,7 @@ HEADER = ("SINCE", "COST CENTER", "OWNER", "TEAM", "ENVIRONMENT", "LABELS", "BY"
 
 
 def show_ledger(arguments: Arguments) -> int:
-    """Show who pays and who did, as far as the cluster knows."""
+    """Show who pays and who paid before, as far as the cluster knows."""
     if len(arguments.words) != 2:
         raise UsageError("exactly one NAME is required")
     output = one_of(arguments, "output", ("table", "csv", "json", ""), "")
@@ -79,8 +79,8 @@ def _remark(rows: Sequence[Payment]) -> None:
 
 
 def write_csv(name: str, rows: Iterable[Payment], exact: bool = False) -> None:
-    """Write CSV that spreadsheets run nothing of; with `exact`, cells as they are."""
-    # A terminal would obey what is in a cell; a file or a pipe gets it as it is.
+    """Write CSV in which no spreadsheet runs a formula; with `exact`, unchanged cells."""
+    # A terminal would obey control characters of a cell; a file or a pipe gets them unchanged.
     shown = printable if sys.stdout.isatty() else str
     safe = str if exact else harmless
     writer = csv.writer(sys.stdout, quoting=csv.QUOTE_ALL)
@@ -98,8 +98,9 @@ SOURCES = {
     "Ambiguous": "by default, several entries fit",
     "Reconcile": "found by comparing",
 }
-# Before what spreadsheets take for a formula, in full width too, and what was made harmless before:
-# at the beginning of a cell, and after what ends one in another language's CSV.
+# An apostrophe goes before all that spreadsheets take for a formula, in full width too, and before
+# text that has one already: at the beginning of a cell, and after characters that end a cell in
+# another language's CSV.
 FORMULA = re.compile(
     "^(?='*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
     "|(?<=[;\t\r\n])(?='*[=+\\-@\uff1d\uff0b\uff0d\uff20])"
@@ -150,8 +151,8 @@ class Payment(NamedTuple):
 def payments(lns: Object, records: Iterable[Object] | None) -> list[Payment]:
     """Return all payments that are known, the oldest first.
 
-    `records` are the BillingRecords that wait for the ledger, None where they may not be seen. What
-    the ledger has alone is not among them: that takes `lnamespace ledger`.
+    `records` are the BillingRecords that wait for the ledger, None if the caller may not see them.
+    Older payments, which only the ledger has, are shown by `lnamespace ledger`.
     """
     billing = lns["spec"].get("billing") or {}
     recorded = int((lns.get("status", {}).get("recorded") or {}).get("generation") or 0)
@@ -228,7 +229,7 @@ def columns(name: str, row: Payment) -> dict[str, Any]:
 
 
 def as_json(name: str, rows: Iterable[Payment]) -> str:
-    """Return JSON: exact, in ASCII, for a terminal may act upon characters beyond it."""
+    """Return JSON: exact, and in ASCII, because a terminal may act upon other characters."""
     return json.dumps([columns(name, row) for row in rows], indent=4)
 
 
@@ -243,6 +244,6 @@ def cells(name: str, row: Payment) -> list[str]:
 def harmless(text: str) -> str:
     """Return a cell that no spreadsheet runs: what it takes for a formula gets an apostrophe.
 
-    As `lnamespace ledger` does it; whoever takes each away again has the text as it was.
+    `lnamespace ledger` does the same; without the apostrophes, the text is the original one.
     """
     return FORMULA.sub("'", text)

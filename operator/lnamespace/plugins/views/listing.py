@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lnamespace.plugins.model.lnamespaces import Object
     from lnamespace.plugins.model.subjects import Caller
 
-# All other modules are imported while kubectl asks, which takes longer.
+# All other modules are imported while kubectl sends the request, which takes longer.
 
 
 def list_lnamespaces(arguments: Arguments) -> int:

@@ -63,7 +63,7 @@ class Questions(NamedTuple):
 
 
 def show_caller(arguments: Arguments) -> int:
-    """Show who the API server says the caller is, and what that gives."""
+    """Show the caller as the API server authenticated them, and their choices."""
     if len(arguments.words) > 1:
         raise UsageError("whoami takes no arguments")
     output = one_of(arguments, "output", ("json", ""), "")
@@ -97,7 +97,7 @@ def _asked(kubectl: Kubectl) -> Questions:
     """Start the dry runs, and the review of the caller's rights.
 
     One uses a cost centre and one a profile that cannot exist: the refusals list the caller's cost
-    centres and all profiles. The name is random, or somebody could create it.
+    centres and all profiles. The name is random, so that nobody can create it before.
     """
     nothing = f"whoami-{os.urandom(6).hex()}"
     review = {
@@ -126,8 +126,8 @@ def _creation(kubectl: Kubectl, name: str, spec: Object) -> Call:
 def cost_centers(plain: Reply, other: Reply) -> Choices:
     """Return the cost centres that the caller may charge.
 
-    ``plain`` answers a creation that names no cost centre, ``other`` one that names one that is
-    nobody's: its refusal lists the caller's, and who may charge anything is not refused.
+    ``plain`` answers a creation without a cost centre, ``other`` one with a cost centre that does
+    not exist: its refusal lists the caller's. A caller who may charge any is not refused.
     """
     default = ""
     if not plain.code:
@@ -152,8 +152,8 @@ def _listed(told: str) -> Iterator[str]:
 def open_profiles(other: Reply, rules: Reply) -> Choices:
     """Return the profiles that the caller may choose.
 
-    ``other`` answers a creation with a profile that does not exist: its refusal lists those that
-    do. It does not where the creation was refused for something else.
+    ``other`` answers a creation with a profile that does not exist: its refusal lists the existing
+    ones, unless the creation was refused for another reason.
     """
     allowed = set().union(*_usable(rules))
     known = _known(other.err)
