@@ -109,7 +109,7 @@ async def _measure(
 async def _furnished(admin: Bare, name: str) -> None:
     """Wait for what kube-controller-manager puts into a namespace.
 
-    It lags behind, and would still be at it in the other one's turn.
+    It is slower, and would otherwise still write in the turn of the other one.
     """
     for kind in ("configmaps", "serviceaccounts"):
         for _ in range(600):

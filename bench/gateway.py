@@ -32,7 +32,7 @@ from tests.e2e.support.waiting import eventually
 
 TENANT, PERSON = "acme", "alice"
 FIRST = 5
-"""LClusters whose first answer is waited for, one after the other."""
+"""The number of LClusters whose first answer is measured, one after the other."""
 LISTED = 1000
 SPACES = 10
 """Namespaces that a list over all of them reads; each holds a tenth of as many objects."""
@@ -51,9 +51,9 @@ class Beside:
     gateway: list[float]
     direct: list[float]
     cpu: float
-    """Of the gateway for each, in milliseconds."""
+    """The CPU time of the gateway for each request, in milliseconds."""
     relay_cpu: float
-    """Of the relay, for the same."""
+    """That of the relay for the same request."""
 
     @property
     def medians(self) -> tuple[float, float]:

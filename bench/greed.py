@@ -65,8 +65,8 @@ def attack(greed: Greed, seconds: float, told: "Queue[dict[str, int]]") -> None:
 def be_nice(niceness: int) -> None:
     """Run after others, or before them where that is allowed.
 
-    Linux divides the processors among sessions first where it groups by these, and by niceness only
-    inside of each: as a part of the bench's session the attacker had as much as the API server.
+    If Linux groups by sessions, it divides the processors among them first, and by niceness only
+    within each. In the session of the bench, the attacker got as much as the API server.
     """
     os.setsid()
     os.nice(niceness)

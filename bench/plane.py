@@ -23,7 +23,7 @@ Requests = Counter[tuple[str, str]]
 """Requests by verb and resource."""
 
 Writes = Requests
-"""Those that changed something."""
+"""The requests that changed something."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Process:
 def plane(limit: str = "0") -> Iterator[Plane]:
     """Make a new control plane, which is deleted afterwards.
 
-    ``limit`` is that of LNamespaces for each requester: without one, for one person makes thousands
-    in most of the measurements; empty is what an install has.
+    ``limit`` is that of LNamespaces for each requester. By default there is none, because one
+    person creates thousands in most measurements; an empty text means the chart's own default.
     """
     with tempfile.TemporaryDirectory(prefix="lnamespace-bench-") as parent:
         directory = Path(parent) / "plane"
@@ -128,8 +128,8 @@ def plane(limit: str = "0") -> Iterator[Plane]:
         try:
             port = free_port()
             installed = _install(directory, _environment(tool, directory), port)
-            # The garbage collector looks for new kinds every 30 s, and until it knows ours it asks
-            # for each owner again and again: nobody measures a cluster in its first half minute.
+            # The garbage collector looks for new kinds every 30 s, and until it knows ours it
+            # requests each owner again and again, which must not be measured.
             _kill(int((directory / "kube-controller-manager.pid").read_text()))
             subprocess.run(
                 [tool, "up", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
@@ -233,5 +233,5 @@ def _requests(metrics: str, verbs: set[str], but: re.Pattern[str]) -> Requests:
 _WRITING = {"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 _READING = {"GET", "LIST", "WATCH"}
 _INCIDENTAL = re.compile("leases|reviews|serviceaccounts/token|^configmaps$|^serviceaccounts$")
-"""Not ours: elections, questions, and what controller-manager puts into every namespace."""
+"""Requests that do not count: elections, reviews, and objects that every namespace gets."""
 _FOREIGN = re.compile("^(?!(lnamespaces|namespaces|(cluster)?role(binding)?s)$)")

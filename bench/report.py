@@ -13,8 +13,8 @@ from typing import Any
 class Row:
     """A figure, the same figure of the plain alternative, and what the peer needs of its own.
 
-    ``peer`` is Capsule 0.14.0, tuned, as a multiple of a bare client doing its work
-    (docs/performance.md tells how that was measured).
+    ``peer`` is Capsule 0.14.0, tuned, as a multiple of a baseline client that does its work
+    (docs/performance.md describes the measurement).
     """
 
     name: str

@@ -23,7 +23,7 @@ from bench.plane import Plane, Requests, Writes, reads, writes
 from bench.tenants import COLLECTION, LAYOUT
 
 OWN_WRITES = 5
-"""Binding and status for the first edit; the second edit itself, its binding and status."""
+"""The binding and status of the first edit; the second edit itself, its binding and status."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ async def restart(plane: Plane, tenant: str) -> Restart:
                 pass
             in_force = time.perf_counter() - start
             known = await admin.text("/metrics")
-            # A change after it proves that the workers have been through all that was before.
+            # A change after it shows that the workers have reconciled everything before it.
             await seconds_until(
                 admin,
                 COLLECTION,

@@ -220,7 +220,7 @@ def _ask(clients: Connection, seconds: float) -> list[AnswerTimes]:
 def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
     """Send requests until told to stop, each time on the connections of before."""
     with suppress(PermissionError):
-        be_nice(-10)  # Other people's clients are on other machines.
+        be_nice(-10)  # The clients of other tenants are on other machines.
     with ThreadPoolExecutor(_CLIENTS * len(asking)) as pool:
         clients = [(each, Api(each.kubeconfig, each.headers)) for each in asking]
         while seconds := orders.recv():

@@ -36,7 +36,7 @@ from bench.report import Row, machine, table, write
 _CONSTANT = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{}}'
 _JSON = {"Content-Type": "application/json"}
 _CONNECTIONS = 25
-"""As many as the API server's client keeps."""
+"""The number of connections that the API server's client keeps."""
 
 
 @dataclass(frozen=True)

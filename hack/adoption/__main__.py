@@ -87,7 +87,7 @@ def _options() -> argparse.Namespace:
 
 
 def _objects() -> list[Manifest]:
-    """Read the list that kubectl printed; exit with the reason where it is none."""
+    """Read the list that kubectl printed; exit with the reason if it is not a list."""
     if sys.stdin.isatty():
         print("Reading kubectl's output from the terminal; Ctrl-D ends it.", file=sys.stderr)
     try:

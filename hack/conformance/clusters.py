@@ -14,7 +14,7 @@ TENANT, PERSON = "qoph", "alice"
 OTHER, CANARY = "zyzzyvas", "zyzzyva"
 """Another LCluster, and a word in all that it has."""
 WORDS = (CANARY, f"{TENANT}-", "lnamespace-clusters")
-"""What no answer to the tenant may have in it."""
+"""Words that no answer to the tenant may contain."""
 
 
 class ConformanceCluster(GatewayCluster):

@@ -31,7 +31,7 @@ class Scanner:
     Parameters
     ----------
     words
-        In lower case.
+        The words, in lower case.
     """
 
     words: Sequence[bytes]
@@ -79,7 +79,7 @@ def scanned(kubeconfig: Path, scanner: Scanner, certificates: Path) -> Iterator[
     Parameters
     ----------
     kubeconfig
-        Of somebody in an LCluster, with a client certificate.
+        The kubeconfig of a user in an LCluster, with a client certificate.
     certificates
         A folder with a serving certificate for 127.0.0.1, its key and its CA.
     """
@@ -129,7 +129,7 @@ def _leading_to(document: dict[str, Any], port: int, certificates: Path) -> dict
         "server": f"https://127.0.0.1:{port}",
         "certificate-authority-data": authority,
     }
-    # The login stays: the proxy does not ask for it, and kubectl asks the person where it has none.
+    # The login stays: the proxy needs none, but kubectl would ask the person for a missing one.
     named = {"name": document["clusters"][0]["name"], "cluster": cluster}
     return document | {"clusters": [named]}
 

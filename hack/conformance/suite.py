@@ -43,7 +43,7 @@ def _build(executable: Path) -> None:
 def specs(pattern: str = "", *, further: bool = False) -> list[str]:
     """Return the names of the specs that need no node and match a regular expression.
 
-    ``further``: specs that are not among those of conformance, and pass directly.
+    ``further`` means specs that are not among those of conformance, and pass directly.
     """
     names = (HERE / ("further.txt" if further else "specs.txt")).read_text().splitlines()
     return [name for name in names if re.search(pattern, name)]

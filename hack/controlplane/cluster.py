@@ -19,8 +19,8 @@ from .components import Layout, Ports
 from .console import ClusterError, say
 from .versions import REPOSITORY, Release, release
 
-# Made by `up` before anything else, and locked by whoever changes the folder. `down` deletes only
-# a folder that has it.
+# The file that `up` makes before anything else, and that a command locks to change the folder.
+# `down` deletes only a folder that has it.
 MARKER = ".lnamespace-cluster"
 STATE = "cluster.json"
 # Below the range from which systems pick ports for outgoing connections: a port that is free while
@@ -33,9 +33,9 @@ class State:
     """The state that a cluster remembers between two commands."""
 
     bin_folder: str
-    """With the tools for people, for the PATH."""
+    """The folder of the tools for people, for the PATH."""
     server_folder: str
-    """With kube-apiserver and kube-controller-manager."""
+    """The folder of kube-apiserver and kube-controller-manager."""
     kubernetes: str
     ports: Ports
 

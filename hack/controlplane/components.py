@@ -13,7 +13,7 @@ from .versions import Release
 LOOPBACK = "127.0.0.1"
 ETCD, API_SERVER, CONTROLLER_MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
 
-# What works without nodes. The rest would only wait for kubelets that never come.
+# The controllers that work without nodes. The others would wait for kubelets that never come.
 CONTROLLERS = (
     "certificatesigningrequest-approving-controller",
     "certificatesigningrequest-cleaner-controller",

@@ -50,7 +50,7 @@ def packages(versions: Versions) -> tuple[Package, ...]:
 
 
 def linker_flags(versions: Versions) -> str:
-    """Stamp the versions in: without them Kubernetes calls itself v0.0.0 and clients warn."""
+    """Return the flags that set the versions: else Kubernetes reports v0.0.0, and clients warn."""
     package = "k8s.io/component-base/version"
     major, minor = versions.minor.split(".")
     stamps = {
@@ -66,7 +66,7 @@ def linker_flags(versions: Versions) -> str:
 def _helm_stamps(version: str, major: str, minor: str) -> dict[str, str]:
     return {
         "helm.sh/helm/v3/internal/version.version": f"v{version}",
-        # For which Kubernetes a chart is, to `helm template` and `helm lint`, which ask no cluster.
+        # The Kubernetes version for `helm template` and `helm lint`, which ask no cluster.
         f"{HELM}/chartutil.k8sVersionMajor": major,
         f"{HELM}/chartutil.k8sVersionMinor": minor,
         f"{HELM}/lint/rules.k8sVersionMajor": major,

@@ -36,7 +36,7 @@ class Pair:
 class Pki:
     """The files in a cluster's folder `pki`.
 
-    etcd has an authority of its own: who may talk to the API server may not talk to its storage.
+    etcd has an authority of its own: clients of the API server may not reach its storage.
     """
 
     folder: Path

@@ -17,7 +17,7 @@ from .console import ClusterError, tail
 from .pki import Pair
 
 POLL_INTERVAL = 0.05
-START_TIMEOUT = 240.0  # on a machine with ten times as much to do; one that dies is told at once
+START_TIMEOUT = 240.0  # on a machine with ten times as much to do; an end is reported at once
 TERM_TIMEOUT = 4.0  # the data are deleted anyway, and an API server without etcd never ends
 KILL_TIMEOUT = 30.0
 PORT_TIMEOUT = 30.0

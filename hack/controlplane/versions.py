@@ -15,7 +15,7 @@ REPOSITORY = HERE.parent.parent
 PRESENT = HERE
 OLDEST = HERE / "v1.30"
 EMULATED = ("1.33", "1.34", "1.35")
-"""As far back as the present kube-apiserver can go; the first one is also its floor."""
+"""The versions that the present kube-apiserver can emulate, from the oldest one on."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Release:
         """Return the flags of kube-apiserver and kube-controller-manager.
 
         A server is compatible with the version before its own unless told otherwise, which keeps
-        back the newest functions of CEL. The floor has nothing before it.
+        back the newest functions of CEL. The oldest version has none before it.
         """
         if self.emulated is None:
             return ()
@@ -69,7 +69,7 @@ def release(name: str | None = None) -> Release:
     Raises
     ------
     ClusterError
-        There is none of that name.
+        There is no version of that name.
     """
     present, oldest = pinned(PRESENT), pinned(OLDEST)
     if name is None or name == present.minor:

@@ -21,7 +21,7 @@ _PODS |= dict.fromkeys(("affinity", "podAnnotations", "requests", "limits"), "As
 _PODS |= dict.fromkeys(("podLabels", "extraEnv", "extraEnvFrom"), "As in a PodSpec.")
 _PODS |= dict.fromkeys(("extraVolumes", "extraVolumeMounts", "extraContainers"), "As in a PodSpec.")
 _PODS |= dict.fromkeys(("topologySpreadConstraints", "metricRelabelings"), "In Kubernetes' words.")
-"""What keys that need no comment mean, wherever they are."""
+"""The meaning of keys that need no comment, wherever they are."""
 
 
 def values(text: str) -> str:

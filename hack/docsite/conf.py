@@ -12,9 +12,9 @@ extensions = ["myst_parser", "docsite.mermaid", "docsite.contents"]
 # Anchors as GitHub makes them, so that the same links work in both places.
 myst_heading_anchors = 5
 myst_fence_as_directive = ["mermaid"]
-# What is typed stands as it is typed: no curly quotes, no dashes from --flags.
+# Text stays as it is typed: no curly quotes, no dashes from --flags.
 smartquotes = False
-# Shell transcripts are highlighted as such; what is no transcript does not fail the build.
+# Shell transcripts are highlighted as such; another text does not fail the build.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"

@@ -86,7 +86,7 @@ def _meaning(field: Schema, required: bool) -> str:
 
 
 def _refusals(schema: Schema) -> list[tuple[str, str]]:
-    """Return what a rule says, and the fields that it is for."""
+    """Return the message of each rule, and the fields that it is for."""
     told: dict[str, list[str]] = {}
     for path, message in _rules(schema, ""):
         told.setdefault(message, []).append(code(path))

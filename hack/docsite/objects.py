@@ -11,7 +11,7 @@ from docsite.markdown import page
 
 
 def objects() -> str:
-    """Return an LNamespace in both versions, and what gives its sudoers their power."""
+    """Return an LNamespace in both versions, and the objects that give its sudoers their rights."""
     return page(
         "Sample objects",
         "An LNamespace `payments`, and the objects that the controller makes for its sudoers. The "

@@ -10,7 +10,7 @@ from .source import Source
 
 PLATFORMS = "linux/amd64,linux/arm64"
 BUILDERS = (("docker", "buildx", "inspect"), ("buildah", "info"), ("podman", "info"))
-"""What builds images, and how each shows that it can: docker is often there without an engine."""
+"""The programs that build images, each with a probe: docker is often there without an engine."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def check_pushed(image: Image) -> None:
     Raises
     ------
     ReleaseError
-        There is no digest of it.
+        There is no digest of the image.
     """
     if image.repository and not (image.digest.exists() and image.digest.read_text().strip()):
         raise ReleaseError(
@@ -77,7 +77,7 @@ def available() -> str:
     Raises
     ------
     ReleaseError
-        None is.
+        No builder is installed.
     """
     return first_of(BUILDERS, "nothing here builds images")
 

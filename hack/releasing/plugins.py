@@ -12,10 +12,10 @@ from . import archives
 from .source import Source
 
 SHEBANG = b"#!/usr/bin/env -S python3 -IS\n"
-"""Isolated and without site-packages: what is installed beside it is neither used nor awaited."""
+"""Python is isolated and without site-packages: other installed packages cost no time."""
 MAIN = Path(__file__).with_name("one_file.py")
 KREW = ("lns", "sudo")
-"""What krew has manifests for, in the folder ``plugins``."""
+"""The plugins with a manifest for krew, in the folder ``plugins``."""
 DOWNLOADS = "https://YOUR_DOWNLOADS"
 """A placeholder: krew takes the archive from a file, too."""
 

@@ -22,7 +22,7 @@ def output(command: Sequence[str], folder: Path, env: Mapping[str, str] | None =
     Raises
     ------
     ReleaseError
-        It fails; with the end of what it had to say.
+        The program fails; the message has the end of its output.
     """
     done = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True)
     if done.returncode:
@@ -37,7 +37,7 @@ def show(command: Sequence[str], folder: Path) -> None:
     Raises
     ------
     ReleaseError
-        It fails.
+        The program fails.
     """
     say(f"$ {' '.join(command)}")
     if code := subprocess.run(command, cwd=folder, check=False).returncode:
@@ -50,7 +50,7 @@ def first_of(probes: Sequence[Sequence[str]], what: str) -> str:
     Raises
     ------
     ReleaseError
-        None does.
+        No program works.
     """
     for probe in probes:
         if shutil.which(probe[0]) and _works(probe):

@@ -14,7 +14,7 @@ class Signer:
     """The identity that signs, and the services it uses; where empty, cosign's defaults."""
 
     key: str = ""
-    """A key's file or URL; without one, as who is logged in (keyless)."""
+    """A key's file or URL; if empty, the logged-in user signs (keyless)."""
 
     config: str = ""
     """A file that names a certificate authority, a log and clocks in place of Sigstore's."""
@@ -47,7 +47,7 @@ def check_tool() -> None:
     Raises
     ------
     ReleaseError
-        It is not.
+        cosign is not installed.
     """
     first_of([("cosign", "version")], "nothing here signs")
 

@@ -19,10 +19,10 @@ class Source:
     folder: Path
     version: str
     epoch: int
-    """When it was last changed, in seconds: the time on everything that is made, so that
-    whoever makes it again gets the same bytes (https://reproducible-builds.org)."""
+    """When it was last changed, in seconds: the time of all files of a release, so that a second
+    build has the same bytes (https://reproducible-builds.org)."""
     changed: bool
-    """Whether it is more than its last commit."""
+    """Whether it differs from its last commit."""
 
 
 def read(folder: Path = REPOSITORY) -> Source:
@@ -31,7 +31,7 @@ def read(folder: Path = REPOSITORY) -> Source:
     Raises
     ------
     ReleaseError
-        It is none, or its parts disagree about the version.
+        The folder is not a repository, or its parts disagree about the version.
     """
     stated = versions(folder)
     if len(set(stated.values())) != 1:

@@ -69,7 +69,7 @@ def complete(items: list[Object]) -> str:
 
 
 def concise(items: list[Object]) -> str:
-    """Return the objects without what nearly all of them have; what differs from it is there.
+    """Return the objects without the parts that nearly all of them have.
 
     Left out are the labels of every object, the reason ``Forbidden``, and the binding of a policy
     by its own name that denies everywhere.

@@ -82,7 +82,7 @@ class Cluster:
     def kill(self, daemon: str) -> None:
         """Kill a process of the control plane, as a crash does; it is gone when this returns.
 
-        What is about to die may still answer, and `up` would leave it alone.
+        A process that is about to end may still answer, and `up` would not restart it.
         """
         os.kill(int((self.folder / f"{daemon}.pid").read_text()), signal.SIGKILL)
         program = f"/{daemon} "

@@ -9,10 +9,10 @@ from tests.e2e.support.waiting import PATIENCE, eventually
 def wait_for_collector(admin: Api) -> None:
     """Wait until the garbage collector knows every Namespace that exists now.
 
-    It learns of Namespaces in their order. One that is made now and whose owner does not exist is
-    deleted by it, and that is after it has learned of all that were made before. A Namespace that
-    it does not know is not spared when its owner is deleted with `--cascade=orphan`: the collector
-    finds nothing to spare, meets the Namespace later, and deletes it, for its owner is gone.
+    The collector receives Namespaces in order. It deletes a Namespace that is made now with an
+    owner that does not exist, and by then it knows all older ones. A test that deletes an owner
+    with `--cascade=orphan` needs that: the collector would not orphan a Namespace that it does not
+    know, and would delete it later, because its owner is gone.
     """
     name = f"collected-{uuid4().hex[:8]}"
     nobody = {

@@ -29,9 +29,9 @@ _ANYTHING: Object = {
 
 
 def furnish(root: Api) -> int:
-    """Make an object of each kind, and last what refuses to let go of any; return how many.
+    """Create an object of each kind, and last those that refuse deletions; return how many.
 
-    ``root`` is somebody with every right in an LCluster in which there is only what every one has.
+    ``root`` is a client with every right in a new LCluster.
     """
     made = 0
     root.create(NAMESPACES, {"metadata": {"name": "prod"}})
@@ -114,8 +114,8 @@ PROTECTED = {
 def release_volumes(admin: Api) -> None:
     """Release volumes that are being deleted and that nothing uses, as their controllers do.
 
-    Like them, let what fails now be tried again by the next call: an API server that has just
-    come back may still refuse.
+    A failure is ignored, for the next call tries again: an API server that has just restarted may
+    still refuse.
     """
     for path, finalizer in PROTECTED.items():
         if "volumeattributesclasses" in path and not serves("VolumeAttributesClass"):

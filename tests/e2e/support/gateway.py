@@ -101,7 +101,7 @@ class GatewayCluster(Cluster):
     ) -> "Resident":
         """Return a person with a kubeconfig for an endpoint: that of an LCluster, or ``mine``.
 
-        ``port``: that of another gateway.
+        ``port`` is that of another gateway.
         """
         document: dict[str, Any] = yaml.safe_load(person.kubeconfig.read_text())
         authority = (self.certificates / "ca.crt").read_bytes()
@@ -290,14 +290,14 @@ def publish(api: Api, namespace: str, service: str, name: str, port: int) -> Non
     }
     api.create(slices, body)
     if not is_since("1.33"):
-        # The API server itself goes by Endpoints there.
+        # Before 1.33 the API server itself uses Endpoints.
         _create_endpoints(api, namespace, service, {"name": name, "port": port})
 
 
 def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) -> None:
     """Forward a port of a Service to a port of this machine, as if a pod answered there.
 
-    The API server's proxy goes to addresses of pods only, which only nodes write.
+    The API server's proxy connects only to addresses of pods, which only nodes write.
     """
     address, pods = machine_address(), ns_path(namespace, "pods")
     spec = {"containers": [{"name": "main", "image": "none"}]}

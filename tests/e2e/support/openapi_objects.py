@@ -186,9 +186,9 @@ def _stands(value: Any, keys: list[str]) -> bool:
 
 
 def _without(value: Any, sample: Any, keys: list[str]) -> Any:
-    """Return a value without what stands at a path, or only what a sample has of it.
+    """Return a value without the part at a path, or with only the part that a sample has.
 
-    Where nothing stands there, or only what the sample has, it is because of what is beside it.
+    If there is nothing at the path, or only what the sample has, its siblings are the reason.
     """
     if not keys or not isinstance(value, dict | list):
         return sample

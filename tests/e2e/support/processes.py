@@ -157,7 +157,7 @@ class Controller(Process):
         self.health = free_port()
         fixed = {
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
-            # A few people make hundreds here; test_limits.py is about the limit.
+            # A few users create hundreds of LNamespaces; test_limits.py is about the limit.
             "LNAMESPACE_LIMIT_PER_REQUESTER": "0",
             "LNAMESPACE_LCLUSTER_LIMIT_PER_REQUESTER": "0",
         }
@@ -248,9 +248,9 @@ def yet_to_answer(error: ApiError) -> bool:
 def free_port() -> int:
     """Return a free port of this machine, which no other caller is given.
 
-    Systems pick from another range for outgoing connections and for whoever asks for any port, and
-    `hack/cluster` has its own. Each of several workers (pytest-xdist) has every tenth. Those of
-    another run on this machine see that it is taken by its UDP twin, which nobody else uses.
+    Systems use another range for outgoing connections and for port 0, and `hack/cluster` has its
+    own range. Each of several workers (pytest-xdist) uses every tenth port. Workers of another run
+    on this machine see that a port is taken by the UDP port of its number, which is held too.
     """
     return next(port for port in _ports if _is_free(port) and _reserve(port))
 

@@ -28,7 +28,8 @@ LONGEST = (
 )
 """The files that take the longest, the longest first.
 
-Those that share a cluster which they kill run in this order: what `faults` counts must be its own.
+Files that share a cluster whose processes they kill run in this order: `faults` must count its own
+requests only.
 """
 
 SHARED = (
@@ -44,9 +45,9 @@ _RANKS = {f"test_{stem}": rank for rank, stem in enumerate(LONGEST, len(SHARED))
 
 
 class SharedClusterScheduling(LoadFileScheduling):  # type: ignore[misc]  # it has no types
-    """A file runs in one process, and so do all that share a cluster.
+    """A scheduler that runs a file in one process, and so all files that share a cluster.
 
-    A second one would be 30 s of set-up, and as busy as the first when nothing happens on it.
+    A second cluster would take 30 s of set-up, and as much CPU as the first when it is idle.
     """
 
     def _split_scope(self, nodeid: str) -> str:

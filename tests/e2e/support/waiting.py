@@ -7,12 +7,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = 120.0
-"""Seconds; enough for a machine with ten times as much to do. What has to be fast is measured."""
+"""Seconds; enough for a machine with ten times as much to do. Latencies are measured elsewhere."""
 
 _TICK = 0.01
 _LONGEST_TICK = 0.2
 _PART, _MEASURED_PART = 0.1, 0.05
-"""Of the time waited so far, how long to wait until the next look."""
+"""The part of the time waited so far that is waited until the next poll."""
 
 
 def eventually(
@@ -24,7 +24,7 @@ def eventually(
 ) -> T:
     """Poll until the condition is true or its assertions hold; return what it returned.
 
-    The longer it takes, the more seldom: several tests that wait must not keep each other busy.
+    The longer it takes, the longer the pauses: several tests that wait must not load the machine.
     """
     started = time.monotonic()
     while True:

@@ -114,9 +114,9 @@ def errors() -> Iterator[Step]:
 
 
 def planted(word: str) -> Iterator[tuple[str, Object]]:
-    """Yield objects with a word in all that a tenant can name, each with its path.
+    """Yield objects with a word in every name that a tenant can choose, each with its path.
 
-    The namespace of the word has to be there.
+    The namespace of that name must exist.
     """
     named = {"name": word, "labels": {word: word}, "annotations": {word: word}}
     there = f"{NAMESPACES}/{word}"
@@ -182,7 +182,7 @@ WANTED = frozenset(
         HTTPStatus.UNPROCESSABLE_ENTITY,
     }
 )
-"""The codes that a walk has to meet, or it has seen too little.
+"""The codes that a walk must receive, or it has seen too little.
 
-410 is asked for too; a young cluster has compacted nothing yet.
+The walk tries to get 410 too, but a young cluster has compacted nothing yet.
 """

@@ -46,9 +46,9 @@ def quiet_writes(
 ) -> Writes:
     """Return all writes of these kinds, once there was none for ``span`` seconds.
 
-    Not those either who finish the Namespaces of tests before, with pauses of seconds.
+    The Namespaces of earlier tests must be gone too: their deletion has pauses of seconds.
     """
-    with suppress(AssertionError):  # One that a finalizer holds is written no more.
+    with suppress(AssertionError):  # One that waits for a finalizer is not written.
         eventually(lambda: not _going(admin), 60, "Namespaces that go")
     # Its metrics are megabytes, which it takes a fifth of a second to write and us to read.
     return settled(lambda: writes(admin, kinds=kinds), span, deadline, tick=span / 2)

@@ -197,17 +197,17 @@ def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
 def deletion(lns: LNamespace, now: datetime) -> BillingRecord:
     """Return the record that an LNamespace and its Namespace are gone.
 
-    An LNamespace is deleted once, so that all who record it create one record, whatever generation
-    they last saw.
+    An LNamespace is deleted once, so that all processes that record it create one record, whatever
+    generation they last saw.
 
     Parameters
     ----------
     lns
         The LNamespace as it was last seen.
     now
-        When they were seen to be gone. Not when the deletion was asked for: a Namespace that a
-        finalizer holds still costs. The record takes effect then, but not before the last change
-        as it is recorded, for clocks differ.
+        When they were seen to be gone, and not when the deletion was requested: a Namespace that
+        waits for a finalizer still costs. The record takes effect then, but not before the last
+        change as it is recorded, because clocks differ.
     """
     last = _apply_record(lns, lns.spec.billing, now)
     return msgspec.structs.replace(
@@ -245,8 +245,8 @@ def as_deleted(pending: BillingRecord, gone: datetime | None = None) -> BillingR
     pending
         The ENDING.
     gone
-        When the Namespace was seen to be gone, if it was seen to exist after the ENDING; None: it
-        was never seen, and the deletion took effect when the ENDING says.
+        When the Namespace was seen to be gone, if it was seen to exist after the ENDING. None
+        means that it was never seen, and that the deletion took effect when the ENDING says.
     """
     return msgspec.structs.replace(
         pending,
@@ -274,10 +274,10 @@ def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
 def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
     """Return the record of a billing; it takes effect at the time of its provenance.
 
-    Not later than ``now``: the clock of a webhook's replica may be ahead, and where a name was used
-    again at once, an event in the future would begin after that of the successor, and so end the
-    successor. And never before the LNamespace was created: by a clock that is behind, the webhook's
-    or that of ``now``, the successor would begin before its predecessor.
+    The time is not later than ``now``: the clock of a webhook's replica may be ahead, and if a name
+    is used again at once, an event in the future would begin after that of the successor, and so
+    end the successor. The time is never before the creation of the LNamespace: with a clock that is
+    behind, the webhook's or that of ``now``, the successor would begin before its predecessor.
     """
     origin = charge.provenance
     if isinstance(origin, Provenance):

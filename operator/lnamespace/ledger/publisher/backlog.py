@@ -11,7 +11,7 @@ from lnamespace.kube.objects import Key
 from lnamespace.ledger.outbox.client import QueuedRecord
 
 PARKING = Backoff(first=60.0, longest=3600.0)
-"""How long a refused record is not tried, longer each time."""
+"""The time for which a refused record is not tried, longer each time."""
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Backlog:
     def accepted(self, items: Iterable[QueuedRecord]) -> None:
         """Forget the refusals of records that are written, and retry all other parked records.
 
-        A database that takes a record which it refused before may have been mended.
+        The problem of a database that accepts a record which it refused before may be solved.
         """
         refused = [item.key for item in items if item.key in self._refusals]
         for key in refused:

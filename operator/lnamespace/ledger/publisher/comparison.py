@@ -36,8 +36,8 @@ LEAST_ENDS = 20
 """The number of LNamespaces that a comparison may end however few are open."""
 
 SHARE_OF_ENDS = 0.1
-"""A comparison may end this share of the open LNamespaces. More look like another cluster of these
-names, or an etcd that was lost."""
+"""The share of the open LNamespaces that a comparison may end. More deletions look like another
+cluster of these names, or a lost etcd."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Differences:
     withheld
         Deletions that are too many to be believed; see :func:`withhold_excess`.
     open
-        How many LNamespaces are open in the ledger.
+        The number of LNamespaces that are open in the ledger.
     strangers
-        How many rows of these names are another cluster's, or may be.
+        The number of rows of these names that are another cluster's, or may be.
     """
 
     missing: tuple[BillingRecord, ...] = ()
@@ -128,12 +128,12 @@ def find_differences(
     Parameters
     ----------
     rows
-        They must have been read before the cluster was listed: an LNamespace that is in them and in
-        no later list is gone. If it has an ENDING, :mod:`~.pending_deletions` completes it.
+        The open rows, read before the cluster was listed: an LNamespace that is in them and in no
+        later list is gone. If it has an ENDING, :mod:`~.pending_deletions` completes it.
     ended
         The ids of the deletions in the ledger of LNamespaces that exist, by UID.
     uncorrected
-        What rows said that were corrected by hand, by UID; see :func:`before_corrections`.
+        The rows before their correction by hand, by UID; see :func:`before_corrections`.
     """
     known = {row["lnamespace_uid"]: row for row in rows}
     missing: list[BillingRecord] = []
@@ -164,10 +164,10 @@ def is_corrected(row: Mapping[str, Any]) -> bool:
 
 
 def before_corrections(rows: Iterable[Row], history: Iterable[Row]) -> dict[str, Row]:
-    """Return what rows said before they were corrected by hand, by the UID of the LNamespace.
+    """Return the rows before they were corrected by hand, by the UID of the LNamespace.
 
-    A correction differs from the cluster and holds until the next change. What it corrected is what
-    the cluster said: where it says something else now, that is a change.
+    A correction differs from the cluster and holds until the next change. The row before it agrees
+    with the cluster as it was then: if the cluster differs from that row now, it has changed.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def before_corrections(rows: Iterable[Row], history: Iterable[Row]) -> dict[str,
     for row in rows:
         first: Row | None = row
         while first is not None and is_corrected(first):
-            # Each once: others may write rows too, and have them correct each other.
+            # Each row once: other writers may have rows that correct each other.
             first = known.pop(first.get("corrects"), None)
         if first is not None and first is not row:
             found[row["lnamespace_uid"]] = {name: first[name] for name in row}
@@ -226,7 +226,7 @@ def rows_of_cluster(
 def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
     """Return whether the billing was changed and no webhook saw it.
 
-    Of a row that was corrected by hand, and whose original nobody knows, nothing can be said.
+    The answer is False for a row that was corrected by hand, if its original is not known.
     """
     if is_corrected(row):
         return False
@@ -238,7 +238,7 @@ def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
 
 
 def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
-    """Return the deletion of an LNamespace that only the ledger has. Nobody knows its time."""
+    """Return the deletion of an LNamespace that only the ledger has. Its time is not known."""
     return BillingRecord(
         event_id=deletion_id(row["lnamespace_uid"]),
         operation=BillingOperation.DELETE,
@@ -255,7 +255,7 @@ def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
 
 
 def labels_of(text: str | None) -> dict[str, str]:
-    """Return the labels of a row; empty if they are not JSON, for others may write there too."""
+    """Return the labels of a row; empty if they are not JSON, as another writer may store."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, str])
     except msgspec.DecodeError:

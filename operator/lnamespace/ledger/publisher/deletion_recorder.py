@@ -65,7 +65,7 @@ def decode_watched(raw: bytes | msgspec.Raw) -> WatchedLNamespace:
 class DeletionRecorder:
     """A watch of LNamespaces that creates the records of those that are deleted.
 
-    Of each it creates an ENDING, which ``pending`` completes when the Namespace is gone too.
+    For each it creates an ENDING, which ``pending`` completes when the Namespace is gone too.
     """
 
     def __init__(self, client: Client, names: Names, outbox: OutboxClient) -> None:
