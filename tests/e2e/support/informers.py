@@ -50,8 +50,8 @@ class Told:
     def disordered(self, uids: set[str]) -> list[object]:
         """Return the objects whose events came in another order, each event counted once.
 
-        After a watch was resumed, a client may receive an event a second time. client-go's informer,
-        which has the object then, reports the first version as a change of it.
+        After a watch was resumed, a client may receive an event a second time. client-go's
+        informer, which has the object then, reports the first version as a change of it.
         """
         told = {uid: [version for _, version in self.events.get(uid, [])] for uid in uids}
         first = {uid: list(dict.fromkeys(versions)) for uid, versions in told.items()}
