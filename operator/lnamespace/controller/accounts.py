@@ -18,8 +18,10 @@ from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Subject
 
 NEVER = ("kube-*", "lnamespace", "lnamespace-*")
-"""The namespaces of the system, and ours. A platform's own programs may well be sudoers, such as
-the GitOps controller in openshift-gitops."""
+"""Patterns of the system's namespaces and of ours, whose ServiceAccounts cannot be sudoers.
+
+Programs of the platform can, such as the GitOps controller in openshift-gitops.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Accounts:
     async def check(self, subject: Subject, sponsors: Collection[str]) -> None:
         """Check that a ServiceAccount exists, and that its turn has come.
 
-        An LNamespace may list one of its own Namespace before that is there: what is written for
-        it is written into what is its own.
+        An LNamespace may list a ServiceAccount of its own Namespace before that account exists: the
+        objects for it are written into the LNamespace's own Namespace.
 
         Raises
         ------
@@ -61,6 +63,6 @@ class Accounts:
             raise NoServiceAccount(words, status=404) from error
 
     def _has_bindings(self, namespace: str) -> bool:
-        """Return whether the LNamespace has its own bindings: they come before anybody else's."""
+        """Return whether the LNamespace has its own bindings, which are written first."""
         bindings = (USERS_BINDING, SUDOERS_BINDING)
         return all(self.cache.get(ROLE_BINDING, (namespace, one)) for one in bindings)

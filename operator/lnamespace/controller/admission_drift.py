@@ -43,7 +43,7 @@ _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "reinvocationPolicy": ("Never",),
     "scope": ("*",),
 }
-"""Defaults that the API server fills in. Any other difference is somebody's change."""
+"""Defaults that the API server fills in. Any other difference is a change by somebody."""
 
 _CONTENT = ("spec", "webhooks")
 
@@ -54,10 +54,10 @@ _found = msgspec.json.Decoder(Object)
 
 
 def find_difference(wanted: Any, found: Any, path: str = "") -> str:
-    """Return where an object of the cluster is not as it was made; empty if it is.
+    """Return the path at which an object of the cluster differs from its definition; else empty.
 
-    ``caBundle`` is the webhook's own to write. A webhook's ``namespaceSelector`` says nothing of
-    what is in no namespace, as LNamespaces are; AKS, for one, puts its own on every configuration.
+    ``caBundle`` is written by the webhook itself. A webhook's ``namespaceSelector`` does not apply
+    to cluster-scoped objects such as LNamespaces, and AKS adds its own to every configuration.
     """
     if isinstance(wanted, dict) and isinstance(found, dict):
         return next(_find_differences(wanted, found, path), "")
@@ -83,7 +83,7 @@ def _find_differences(wanted: Object, found: Object, path: str) -> Iterator[str]
 
 
 def describe_drift(wanted: Object, found: Object | None) -> str:
-    """Return in words what is wrong with a guard; empty if nothing is."""
+    """Return how a policy or webhook configuration differs from its definition; else empty."""
     if found is None:
         return "it is not there"
     metadata = found.get("metadata")
@@ -120,7 +120,7 @@ class AdmissionDriftWatch:
         Raises
         ------
         ClusterError
-            The cluster could not be asked. What was known stays.
+            The cluster did not answer. The known problems stay.
         OSError, MsgspecError
             The file cannot be used.
         """

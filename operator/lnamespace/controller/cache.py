@@ -110,11 +110,11 @@ class Cache:
         )
 
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
-        """Return an object as last known; None where there is none."""
+        """Return an object as last observed; None if it does not exist."""
         return self.objects[resource].get(key)
 
     def tenant(self, name: str) -> CachedLNamespace | None:
-        """Return the LNamespace of that name; None where there is none."""
+        """Return the LNamespace of that name; None if it does not exist."""
         return self.lnamespaces.get(("", name))
 
     @property
@@ -146,16 +146,16 @@ class Cache:
     def _may_have_owner(self, name: str) -> bool:
         """Return whether an orphaned Namespace may belong to an LNamespace that exists.
 
-        That is not known of an LNamespace of another class, or one that cannot be read.
+        The answer is yes for an LNamespace of another class, or one that cannot be read.
         """
         listed = self.tenant(name)
         return listed is not None and (bool(listed.problem) or self.of_our_class(listed) is None)
 
     def namespace_may_be_unknown(self, name: str) -> bool:
-        """Return whether a Namespace may exist unknown to us, for an LNamespace that is gone.
+        """Return whether a Namespace that we do not know may exist, for an LNamespace that is gone.
 
-        The request that created it may have had no answer. Its slot is not free before the API
-        server was asked.
+        The request that created it may have had no answer. Its slot is released only after a
+        request to the API server.
         """
         listed, given = self.tenant(name), self._quota.slot_holder_uid(name)
         there = listed is not None and not listed.terminating and listed.lns.uid == given
@@ -168,7 +168,7 @@ class Cache:
             self._recount(name, lns, lns, self._quota.release_unused)
 
     def note_pending_recorded(self, uid: str) -> None:
-        """Note that the outbox says of a deleted LNamespace that its Namespace is to follow."""
+        """Note that the outbox has the pending deletion of an LNamespace."""
         if deleted := self.deleted.get(uid):
             self.deleted[uid] = msgspec.structs.replace(deleted, pending_recorded=True)
 
@@ -197,9 +197,9 @@ class Cache:
         return listed.lns if listed and listed.of_class(self._names.class_name) else None
 
     def is_sponsored(self, person: Person, uid: str) -> bool:
-        """Return whether the person's objects stay if nothing else but that LNamespace owns them.
+        """Return whether the person's objects stay while that LNamespace needs them.
 
-        They do if it is one of those that own them, or if two others do, of which one may go.
+        They stay if it is one of their owners, or if two others are, of which one may be deleted.
         """
         seen = self._own_binding(person)
         if seen is None:
@@ -220,7 +220,7 @@ class Cache:
         for lns in (was, is_):
             if lns is not None:
                 self._queue.add(Tenant(lns.name))
-        # One that is handed to another class is not gone; one that waited never cost anything.
+        # A change of the class is not a deletion; an LNamespace that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
             self._forget_deletions()
             billed = _as_billed(old, listed_before or was)
@@ -246,7 +246,7 @@ class Cache:
     def _recount(
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
     ) -> None:
-        """Update the quota. The sudoers of an LNamespace that waits get nothing."""
+        """Update the quota and the people; the sudoers of an LNamespace that waits get nothing."""
         before = None if self._quota.is_waiting(name) else was
         listed = self.tenant(name)
         lns = (
@@ -263,7 +263,7 @@ class Cache:
 
     def _person_changed(self, person: Person) -> None:
         seen = self._own_binding(person)
-        # The garbage collector takes the objects with the last of their owners, at once.
+        # The garbage collector deletes the objects at once with the last of their owners.
         if seen is None or self._staying(person, seen) < 2:
             self._queue.add(person)
         else:
@@ -274,7 +274,7 @@ class Cache:
         return self.get(ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING, key)
 
     def _staying(self, person: Person, seen: ObservedObject) -> int:
-        """Return how many LNamespaces own the person's objects and are to stay, up to two."""
+        """Return the number of LNamespaces that own the person's objects and stay, up to two."""
         needed = (uid for uid in seen.owners if self._needs(uid, person))
         return sum(1 for _ in islice(needed, 2))
 
@@ -312,7 +312,7 @@ class Cache:
                 self._queue.add(Tenant(listed.lns.name))
         for person in self.people.problems:
             if person.namespace == name:
-                # Its ServiceAccounts come in a moment, not in the minutes that it has failed for.
+                # Its ServiceAccounts exist in a moment: the delay after failures is too long.
                 self._queue.forget(person)
                 self._queue.add(person)
 
@@ -324,7 +324,7 @@ class Cache:
     def _profile_object_changed(
         self, old: ObservedObject | None, new: ObservedObject | None
     ) -> None:
-        """Enqueue the LNamespace unless only a status changed, as a quota's does with each pod."""
+        """Enqueue the LNamespace unless only a status changed, as that of a quota for each pod."""
         seen = new or old
         if seen is None or (old and new and old.fingerprint == new.fingerprint):
             return
@@ -345,10 +345,10 @@ class Cache:
 
 
 def _as_billed(old: CachedLNamespace | None, read: LNamespace) -> LNamespace:
-    """Return a deleted LNamespace as it could be read the last time.
+    """Return a deleted LNamespace as it was when it could last be read.
 
-    One that could never be read seems to have changed to a payer without a name. That it is gone is
-    all that the ledger may be told.
+    An LNamespace that could never be read seems to have a payer without a name. Only its deletion
+    may be recorded.
     """
     if old is None or not old.problem or read is not old.lns:
         return read

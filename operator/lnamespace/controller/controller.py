@@ -193,7 +193,7 @@ class Controller:
         if self._election:
             self._queue.remember()
             await self._election.win()
-            # What has changed while nobody led does not wait among all others.
+            # Keys that changed while there was no leader do not wait among all others.
             self._queue.open()
             for key in self._cache.all_keys():
                 self._queue.add(key)
@@ -206,8 +206,8 @@ class Controller:
         tasks.create_task(self._reports.keep(self._compare_all))
         tasks.create_task(self._locator.keep(self._compare_all))
         self._instrumentation.active = True
-        # Half of the workers are free for revocations while the others make what takes long; and
-        # no revocation waits for the lists, which take 9 s of 10,000 LNamespaces.
+        # Half of the workers are free for revocations while the others do long work, and no
+        # revocation waits for the lists, which take 9 s with 10,000 LNamespaces.
         for _ in range(self._settings.workers // 2):
             tasks.create_task(self._work(urgent=True))
         if not self._cache.counted.is_set():
@@ -222,7 +222,7 @@ class Controller:
     async def _relist(self) -> None:
         """List again what the previous leader may have written, before a quota slot is assigned.
 
-        The watches may be behind. Nothing else here needs them to have caught up.
+        The watches may be behind; only the quota needs their newest state.
         """
         lclusters = lcluster_resource(Names(self._settings.api_group_suffix))
         listed = (NAMESPACE, self._source.resource, lclusters)
@@ -243,7 +243,7 @@ class Controller:
         managed_metadata = conventions.managed_metadata
         read_object = partial(read_observed, managed=managed_metadata)
         reflectors: list[AnyReflector] = [
-            # All Namespaces, not just ours: one that is not ours is a Conflict until it goes.
+            # All Namespaces, not just ours: a foreign one is a Conflict until it is deleted.
             Reflector(
                 self._client,
                 kind,
@@ -275,7 +275,7 @@ class Controller:
                 self._queue.done(key)
 
     async def _reconcile(self, key: WorkKey) -> str:
-        """Work on a key; returns what came of it, in a word."""
+        """Reconcile a key; return the result in one word."""
         try:
             outcome = await self._dispatcher.reconcile(key, self._queue.failures(key))
         except LostLease:
@@ -322,7 +322,7 @@ class Controller:
         return self._instrumentation.text(leads, len(self._queue), ours)
 
     async def _compare_all(self) -> None:
-        """Compare everything anew, a few at a time: a revocation must not wait for all of it."""
+        """Enqueue everything again, a few keys at a time: a revocation must not wait for all."""
         for key in self._cache.resync_keys():
             await self._queue.wait_below(self._settings.workers)
             self._queue.add(key)

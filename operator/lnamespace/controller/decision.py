@@ -95,7 +95,7 @@ class Changes:
         Those of ``others`` that create RoleBindings in a Namespace without any. They are left out
         if one of the profile's objects cannot be made: nobody has access before these are there.
     profile_unknown
-        The admitting actions are left out in any case.
+        Whether the admitting actions are left out in any case.
     """
 
     profile: tuple[Action, ...] = ()
@@ -161,9 +161,9 @@ class SudoLayoutDecision:
     changes
         The actions that keep the objects of the previous layout up to date, or remove them.
     changing
-        The previous layout's objects are, or were until now, there.
+        Whether the previous layout's objects exist, or existed until now.
     best_effort
-        A failure of the changes is ignored: their objects are about to be deleted.
+        Whether a failure of the changes is ignored: their objects are about to be deleted.
     """
 
     act_as: Conventions
@@ -176,7 +176,7 @@ def decide(observation: Observation, now: datetime) -> ReconcileDecision:
     """Decide the first step of a reconcile, from which the others follow.
 
     An LNamespace that is gone, or terminating, loses its grants without waiting for the garbage
-    collector. Its Namespace is left to the collector: should we ever be wrong, no data is lost.
+    collector. Only the collector deletes its Namespace, so that an error of ours loses no data.
     """
     match observation.lifecycle:
         case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
@@ -201,8 +201,8 @@ def decide_grants(
 ) -> ReconcileDecision:
     """Decide the second step: the grants inside the LNamespace's own Namespace, now that it exists.
 
-    Whose the Namespace is is decided here for the ledger and the status alike: what is not the
-    LNamespace's own must never be charged to it.
+    The owner of the Namespace is determined here for both the ledger and the status: an LNamespace
+    must not be charged for a Namespace that is not its own.
     """
     second = replace(first, ownership=observation.ownership, changes=Changes())
     if first.changes.actions and not applied.failed:
@@ -217,10 +217,10 @@ def decide_grants(
 def decide_sudo_layout(
     observation: Observation, decision: ReconcileDecision, applied: ApplyResult
 ) -> SudoLayoutDecision:
-    """Return the layout of sudo to act by, and what becomes of the previous one's objects.
+    """Return the layout of sudo to use, and the actions on the objects of the previous layout.
 
-    They go once the status says to go by the present one. Until then they say who is a sudoer
-    just as well: a revocation waits for nothing.
+    They are deleted once the status names the present layout. Until then they follow the lists too,
+    so that a revocation does not wait.
     """
     lns, conventions, get = observation.lns, observation.conventions, observation.get
     if not (decision.grants and previous_is_present(lns.name, conventions, get)):
@@ -259,9 +259,9 @@ def _refusal(observation: Observation) -> Refusal | None:
 
 
 def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
-    """Return the actions that make the observed objects as desired, those of the profile apart.
+    """Return the actions from the observed to the desired objects, those of the profile apart.
 
-    Where people are in already, what they have is kept as it should be whatever fails.
+    If users have access already, their objects are kept up to date whatever fails.
     """
     name, conventions = observation.name, observation.conventions
     possible = (grant_refs if decision.grants else all_grant_refs)(name, conventions)
@@ -299,7 +299,7 @@ def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[Des
 def _prunable_profile_refs(
     observation: Observation, decision: ReconcileDecision
 ) -> Iterator[ObjectRef]:
-    """Return where profile objects may be that should not; empty if the profile is unknown."""
+    """Yield the profile objects that should not exist; none if the profile is unknown."""
     owned = not decision.refusal and decision.ownership is Ownership.OURS
     if not owned or observation.profile is None:
         return

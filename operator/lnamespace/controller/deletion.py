@@ -24,7 +24,7 @@ class DeletionReconciler:
     async def reconcile(self, key: Departed) -> Outcome:
         """Record that an LNamespace is gone, if its Namespace can have cost anything.
 
-        Not before its Namespace is gone: until then it costs, and whoever paid for it pays.
+        The record is written when its Namespace is gone: until then it costs, and its payer pays.
         """
         deleted = self.cache.deleted.get(key.uid)
         if deleted is None:
@@ -33,7 +33,7 @@ class DeletionReconciler:
         if deleted.namespace_still_billed(namespace):
             failures = await self._record_pending_deletion(deleted)
             return Outcome(failures) if failures else Outcome()
-        # By the Namespace too: a reconcile that is still under way may record it after this.
+        # The Namespace counts too: a reconcile under way may create the record after this.
         whose = determine_ownership(lns, namespace, self.conventions)
         had = whose in (Ownership.OURS, Ownership.TERMINATING)
         was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.recorded

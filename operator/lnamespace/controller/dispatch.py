@@ -36,11 +36,11 @@ class Dispatcher:
     profiles
         Returns the profiles that are in force.
     location
-        Returns where people reach the gateway; None while it is not known.
+        Returns the address of the gateway for people; None while it is not known.
     endpoints
-        Where pods of LClusters reach it.
+        The addresses of the gateway for pods of LClusters.
     reports
-        What LClusters cost.
+        The costs of LClusters.
     """
 
     client: Client
@@ -55,7 +55,7 @@ class Dispatcher:
     enqueue: Callable[[WorkKey], None]
 
     async def reconcile(self, key: WorkKey, failed_before: int) -> Outcome:
-        """Reconcile what the key names; ``failed_before`` times it failed in a row."""
+        """Reconcile a key, which has failed ``failed_before`` times in a row."""
         if isinstance(key, Departed):
             return await self._deletions.reconcile(key)
         if isinstance(key, TenantCluster):
@@ -118,9 +118,9 @@ class Dispatcher:
 
     @property
     def _people_concurrency(self) -> int:
-        """Return how many writes for people may be under way.
+        """Return the number of writes for people that may be under way.
 
-        One LNamespace may list 50 sudoers: what is made for them leaves room for all else.
+        One LNamespace may list 50 sudoers: the writes for them must leave room for others.
         """
         return max(1, self.settings.concurrency // 4)
 

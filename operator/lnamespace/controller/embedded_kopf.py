@@ -26,10 +26,10 @@ from lnamespace.kube.reflector import WatchEvent
 from lnamespace.kube.resources import NAMESPACE, Resource
 
 STALLED = 30.0
-"""Seconds in which kopf has to hand on what it was given."""
+"""Seconds in which kopf must deliver the events that it was given."""
 
 STOPPING = 10.0
-"""Seconds in which kopf has to stop."""
+"""Seconds in which kopf must stop."""
 
 _CANCEL_AGAIN = 3.0
 """Seconds after which tasks of kopf that did not end are cancelled again.
@@ -103,7 +103,7 @@ class EmbeddedKopf:
         reading.result()
 
     async def stop(self) -> None:
-        """Stop kopf; it first hands on what it was given.
+        """Stop kopf, after it has delivered the events that it was given.
 
         Raises
         ------
@@ -137,11 +137,11 @@ class _Run:
         self.given = 0
         self.delivered = 0
         self.failed: asyncio.Future[str] = asyncio.Future()
-        """Why kopf delivers nothing any more."""
+        """The reason for which kopf delivers nothing any more."""
         self._registry = registry
         self._on_start = on_start
         self._stopping = asyncio.Event()
-        # Never cancelled: half-way, kopf would leave tasks that nobody knows of.
+        # It is never cancelled: kopf would leave tasks running that it does not track.
         self._task = asyncio.create_task(self._operate())
 
     def fail(self, why: str) -> None:
@@ -179,7 +179,7 @@ class _Run:
         await _end({*tasks, stopping})
 
     async def _supervise(self, tasks: Collection[asyncio.Task[Any]]) -> str:
-        """Return why kopf delivers nothing any more, once it is so."""
+        """Wait until kopf delivers nothing any more; return the reason."""
         while True:
             due = self.given
             ended, _ = await asyncio.wait(
@@ -254,8 +254,8 @@ class _Response:
 def _without_managed_fields(raw: msgspec.Raw) -> bytes:
     """Return an object without its managed fields.
 
-    They are most of it, and whoever may write the object may nest them deeper than kopf reads
-    JSON: by one such event kopf ended, and with it the watch.
+    They are the largest part, and a writer of the object may nest them deeper than kopf reads JSON:
+    one such event ended kopf, and with it the watch.
     """
     members = decode(_members, raw)
     metadata = decode(_members, members.get("metadata", _NOTHING))
@@ -306,7 +306,7 @@ async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
 class _NoDiffs(kopf.DiffBaseStorage):
     """A store of last states that keeps none: event handlers are not given the differences.
 
-    Otherwise kopf copies each object twice for it, which took more than all the rest.
+    Otherwise kopf copies each object twice, which took longer than everything else.
     """
 
     def build(self, **_: Any) -> Any:

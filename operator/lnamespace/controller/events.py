@@ -31,12 +31,12 @@ class EventRecorder:
         self._resource = resource
 
     async def record(self, lns: LNamespace | LCluster, new: TenantStatus) -> None:
-        """Post an Event if the new status needs somebody's attention, or needs it no more."""
+        """Post an Event if the new status needs attention by somebody, or needs it no more."""
         before, after = lns.status.condition(READY), new.condition(READY)
         if after is None or (before and before.reason == after.reason):
             return
         if after.reason in (LIMIT_EXCEEDED, BEING_DELETED):
-            return  # There may be thousands, and who made or deleted them was told.
+            return  # There may be thousands, and the user who made or deleted them saw it.
         if after.status == "True" and (before is None or before.status == "True"):
             return
         kind = "Normal" if after.status == "True" else "Warning"

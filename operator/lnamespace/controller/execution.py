@@ -35,7 +35,7 @@ class Executor:
     async def execute(
         self, observation: Observation, decision: ReconcileDecision
     ) -> ReconcileResult:
-        """Apply the decision, and what it makes possible; return what came of it."""
+        """Apply the decision, and those that follow from it; return the result."""
         match observation.lifecycle:
             case Lifecycle.OTHER_CLASS | Lifecycle.UNREADABLE:
                 return ReconcileResult()

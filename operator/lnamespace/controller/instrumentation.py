@@ -35,7 +35,7 @@ _VERBS = {"POST": "create", "GET": "get", "PATCH": "patch", "DELETE": "delete"}
 class Instrumentation:
     """Counters of requests and reconciles, and the times that people wait.
 
-    While it is not ``active``, as on a standby, it measures no waiting: another process ends it.
+    While it is not ``active``, as on a standby, it measures no waits: the leader ends them.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Instrumentation:
         self._created: dict[str, float] = {}
         self._taken: dict[str, float] = {}
         self._failing: dict[WorkKey, str] = {}
-        # What is looked up for each request is looked up once: labels cost more than counting.
+        # Each series is looked up once: to find it by its labels costs more than to count.
         self._requests: Callable[[str, str, int], Total] = cache(self._requests_of)
         self._seconds = cache(self.metrics.api_seconds.labels)
 
@@ -98,11 +98,11 @@ class Instrumentation:
             self.metrics.create_to_ready.observe(self._clock() - since)
 
     def refused(self, lns: LNamespace) -> None:
-        """Note that the LNamespace is refused: how long it waits now depends on people."""
+        """Note that the LNamespace is refused: the length of its wait depends on people."""
         self._created.pop(lns.uid, None)
 
     def applied(self, name: str, actions: Sequence[Action]) -> None:
-        """Note that the actions were applied; with none, somebody else had applied them."""
+        """Note that the actions were applied; with none, another process had applied them."""
         since = self._taken.pop(name, None)
         if since is not None and actions:
             self.metrics.edit_to_revoked.observe(self._clock() - since)

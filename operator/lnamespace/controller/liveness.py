@@ -40,8 +40,8 @@ class Liveness:
     def dead(self) -> str | None:
         """Return a problem that only a restart can solve, or None.
 
-        An API server that does not answer is not a reason: after an outage, a controller that had
-        been restarted again and again would be late.
+        An API server that does not answer is not a reason: a controller that is restarted again and
+        again during an outage would be late after it.
         """
         now = self.clock()
         for watch in self.watches():

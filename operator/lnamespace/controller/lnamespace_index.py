@@ -27,10 +27,10 @@ class LNamespaceIndex:
         self._readable = readable
         self._known: dict[str, CachedLNamespace] = {}
         self._last_read: dict[str, LNamespace | None] = {}
-        """Those that cannot be read, as they were when they could be."""
+        """The unreadable LNamespaces, as they were when they could last be read."""
 
     def get(self, uid: str) -> CachedLNamespace | None:
-        """Return an LNamespace that there is."""
+        """Return the LNamespace with a UID, or None."""
         return self._known.get(uid)
 
     def as_read(self, lns: LNamespace | None) -> LNamespace | None:
@@ -40,7 +40,7 @@ class LNamespaceIndex:
     def never_read(self, uid: str) -> str:
         """Return the name of an LNamespace of ours that could not be read since the start, if any.
 
-        Whom it lists is not known, so nothing that it may need is to be taken away.
+        Its lists are not known, so no object that it may need is to be deleted.
         """
         listed = self._known.get(uid)
         return listed.lns.name if listed and self._last_read.get(uid, listed) is None else ""

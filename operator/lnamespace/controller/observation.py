@@ -19,7 +19,7 @@ from lnamespace.model.subject import Subject
 
 
 class Lifecycle(Enum):
-    """The part of its life in which this controller finds an LNamespace."""
+    """The phase of an LNamespace's life, for this controller."""
 
     GONE = "there is none of that name"
     OTHER_CLASS = "it is for controllers of another class, or the namespace of an LCluster"
@@ -31,8 +31,8 @@ class Lifecycle(Enum):
 class SudoerState(NamedTuple):
     """The state of a sudoer's own objects.
 
-    ``in_place``: they are there and stay as long as this LNamespace does. ``problem`` says why
-    they cannot be made; empty where no reason is known.
+    ``in_place`` means that they exist and stay as long as this LNamespace does. ``problem`` says
+    why they cannot be created; empty if no reason is known.
     """
 
     in_place: bool
@@ -53,23 +53,23 @@ class Observation:
     cached
         The LNamespace; None if and only if it is gone.
     objects
-        What stands where objects of the LNamespace may be; None where nothing stands.
+        The objects at the keys of the LNamespace's own objects; None where there is none.
     sudoers
         The state of each sudoer in the spec, whether or not the entry counts now.
     profiles
         The profiles in force.
     name_problem
-        Why nobody may have the name; empty where it may be had.
+        Why no LNamespace may have the name; empty if one may.
     limit_state
         Whether the LNamespace is within the limit of its requester. It is determined only if the
         Namespace is absent; ``WITHIN`` has been reserved.
     quota_message
         What the LNamespace waits for, unless it is ``WITHIN``.
     owner_confirmed
-        The API server has said that the LNamespace is there and stays, after its Namespace was
-        seen without an owner reference.
+        Whether the API server has confirmed that the LNamespace exists and stays, after its
+        Namespace was seen without an owner reference.
     owner_failures
-        Why the API server could not be asked.
+        The failures of that request to the API server.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Observation:
         return self.cached.problem if self.cached else ""
 
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
-        """Return the object that stands there; raise KeyError for what was not observed."""
+        """Return the object at a key; raise KeyError for a key that was not observed."""
         return self.objects[resource, key]
 
     @property
@@ -108,15 +108,16 @@ class Observation:
 
     @property
     def ownership(self) -> Ownership:
-        """Return whose that Namespace is."""
+        """Return the relation of that Namespace to the LNamespace."""
         return determine_ownership(self.lns, self.namespace, self.conventions)
 
     @property
     def orphaned(self) -> bool:
         """Return whether the Namespace is without its owner, perhaps for good.
 
-        ``kubectl delete lns --cascade=orphan`` takes the owner reference off the Namespace. That
-        may be known here before the deletion is. Put back, it would delete the Namespace.
+        ``kubectl delete lns --cascade=orphan`` removes the owner reference of the Namespace. That
+        event may arrive before the deletion. If we restored the reference, the garbage collector
+        would delete the Namespace.
         """
         namespace = self.namespace
         return (
@@ -128,7 +129,7 @@ class Observation:
 
     @property
     def adopted(self) -> bool:
-        """Return whether an administrator gave it to the LNamespace."""
+        """Return whether an administrator gave the Namespace to the LNamespace."""
         return is_adopted(self.lns, self.namespace, self.conventions)
 
     @property

@@ -69,8 +69,8 @@ class Observer:
 
     def _lifecycle(self, name: str, cached: CachedLNamespace | None) -> Lifecycle:
         if cached is None:
-            # In a tenant's cluster somebody may run an operator like this one, which gives its
-            # objects the names and labels that ours have.
+            # A tenant may run an operator like this one in its cluster, which gives its objects
+            # the names and labels that ours have.
             held = self.cache.lclusters.owns_name(name)
             return Lifecycle.OTHER_CLASS if held else Lifecycle.GONE
         if self.cache.of_our_class(cached) is None:
@@ -80,7 +80,7 @@ class Observer:
         return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
 
     def _object_refs(self, name: str) -> Iterator[ObjectRef]:
-        """Return where objects of the LNamespace may be."""
+        """Yield the references of all objects that the LNamespace may have."""
         yield from all_grant_refs(name, self.conventions)
         yield from (ref for ref in profiles.profile_refs(name) if ref[0] in self.cache.objects)
         yield NAMESPACE, ("", name)

@@ -47,8 +47,8 @@ class DeletedLNamespace(msgspec.Struct, frozen=True):
     def namespace_still_billed(self, namespace: ObservedObject | None) -> bool:
         """Return whether its Namespace is still there and costs what it did before.
 
-        One that stays (deletionPolicy Retain, or an orphaning deletion) has no owner and is not
-        being deleted: it is nobody's since the LNamespace is gone.
+        A Namespace that stays (deletionPolicy Retain, or an orphaning deletion) has no owner and is
+        not being deleted: nobody pays for it after the LNamespace is gone.
         """
         if namespace is None:
             return False
@@ -96,13 +96,13 @@ class BillingRecorder:
     async def record_pending_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Record that an LNamespace is gone and its Namespace is not yet; return the failures.
 
-        The publisher waits for the Namespace, should this process end meanwhile.
+        If this process ends meanwhile, the publisher waits for the Namespace.
         """
         lns, at = deleted.lns, deleted.at
         return await self.create(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
 
     async def record_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
-        """Record that an LNamespace is gone, and before that what had not been recorded."""
+        """Record that an LNamespace is gone, and first its charges that are not recorded yet."""
         lns, at = deleted.lns, deleted.at
         failures = await self.create(lns.uid, (*self._due(lns, at), deletion(lns, at)))
         if not failures:

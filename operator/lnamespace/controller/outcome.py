@@ -7,15 +7,15 @@ from datetime import datetime
 from lnamespace.errors import ClusterError
 
 PATIENCE = 3
-"""So many failures in a row that should pass by themselves are not worth a status."""
+"""Retryable failures in a row that are not written into the status."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The failures of a reconcile, and when time alone will change what should be.
+    """The failures of a reconcile, and the time at which the desired objects change next.
 
-    A value and no exception: an entry that expires must do so at its second even while something
-    else about its LNamespace fails.
+    It is a value and not an exception: an entry must expire on time even while other parts of its
+    LNamespace fail.
     """
 
     failures: Sequence[ClusterError] = ()

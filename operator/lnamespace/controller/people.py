@@ -18,7 +18,7 @@ class Sponsor(NamedTuple):
 
 
 class People:
-    """The sudoers of all LNamespaces, by person, and what is wrong with their objects."""
+    """The sudoers of all LNamespaces, by person, and the problems of their objects."""
 
     def __init__(self) -> None:
         self._sponsors: dict[Person, dict[str, Sponsor]] = {}
@@ -48,7 +48,7 @@ class People:
         return iter(list(self._sponsors))
 
     def subject(self, person: Person) -> Subject | None:
-        """Return the subject that the person is; None where no LNamespace lists them."""
+        """Return the subject of the person; None if no LNamespace lists them."""
         return self._subjects.get(person)
 
     def sponsors(self, person: Person, now: datetime) -> dict[str, str]:

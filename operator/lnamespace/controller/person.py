@@ -56,7 +56,7 @@ class PersonReconciler:
         failures = await self.applier.apply(actions)
         failures += [missing] if missing else []
         news = self._note(person, failures, failed_before)
-        # Also when nothing was to be done: what was made may be known by the watch alone.
+        # Also if nothing was to be done: the objects may be known by the watch alone.
         for name in sponsors:
             if news or self._waits(name):
                 self.wake(name)
@@ -77,7 +77,7 @@ class PersonReconciler:
     def _kept(self, person: Person) -> dict[str, str]:
         """Return the LNamespaces that own the person's objects and cannot be read, name to UID.
 
-        They may list the person as before: what was granted stays until they can be read.
+        They may still list the person, so the objects stay until they can be read.
         """
         found = (self.cache.get(*ref) for ref in person_refs(person, self.conventions))
         owners = {uid for seen in found if seen for uid in seen.owners}
@@ -102,6 +102,6 @@ class PersonReconciler:
 
 
 def _is_told(failure: ClusterError, failed_before: int) -> bool:
-    """Return whether a failure belongs into a status: one that soon passes does not."""
+    """Return whether a failure belongs into the status: one that soon passes does not."""
     passes = failure.retryable and not isinstance(failure, NoServiceAccount)
     return not passes or failed_before >= PATIENCE

@@ -40,4 +40,4 @@ async def _serve(settings: Settings) -> None:
             work.cancel()
             await asyncio.wait([work])
         if not work.cancelled():
-            work.result()  # It ended by itself: raises why.
+            work.result()  # It ended by itself: this raises its error.

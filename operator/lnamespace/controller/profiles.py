@@ -34,13 +34,13 @@ from lnamespace.model.names import Names
 from lnamespace.model.profile import Profile, decode_profiles
 
 LOOK_SECONDS = 1.0
-"""How often to look whether the file has changed."""
+"""Seconds between two checks whether the file has changed."""
 
 RETRY_SECONDS = 30.0
-"""How long to wait before the API server is asked again about what could not be used."""
+"""Seconds before the API server is asked again about profiles that could not be used."""
 
 NAMESPACE = "default"
-"""Where the server is asked: it is in every cluster, and nothing is made."""
+"""The namespace of the dry runs, which exists in every cluster."""
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +53,10 @@ _made = msgspec.json.Decoder(_Made)
 
 
 class Profiles:
-    """The profiles of one file; no path: there are none, and nothing is ever asked.
+    """The profiles of one file; without a path there are none, and no request is sent.
 
-    ``current`` are those in force. ``problem`` says why the present content is not; empty: it is.
+    ``current`` are those in force. ``problem`` says why the present content is not in force; else
+    it is empty.
     """
 
     def __init__(self, client: Client, path: str, names: Names, refresh_seconds: float) -> None:

@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 from lnamespace.kube.backoff import Backoff
 
 REMEMBERED_SECONDS = 60.0
-"""How long a closed queue remembers a key: longer than it takes until somebody leads again."""
+"""How long a closed queue remembers a key: longer than until there is a leader again."""
 
 REMEMBERED_KEYS = 1000
-"""How many keys a closed queue remembers at most."""
+"""The most keys that a closed queue remembers."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -41,7 +41,7 @@ class WorkQueue(Generic[K]):
         self._urgent: deque[K] = deque()
         self._ready: deque[K] = deque()
         self._dirty: dict[K, float] = {}
-        """Since when they have been due."""
+        """The queued keys, and since when they have been due."""
         self._working: set[K] = set()
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
@@ -62,7 +62,7 @@ class WorkQueue(Generic[K]):
     def remember(self) -> None:
         """Remember from now on which keys are added while the queue is closed.
 
-        Call it when the caches are complete: what is listed first has not changed.
+        Call it when the caches are complete: the objects of the first list have not changed.
         """
         self._remembers = True
 

@@ -23,8 +23,8 @@ from lnamespace.model.rules import RESERVED_NAMES, name_problem
 class QuotaEntry(NamedTuple):
     """The name of a namespace, as it counts for an account.
 
-    ``uid`` is the LNamespace's; empty where a Namespace is left whose LNamespace is gone.
-    ``leaving``: that Namespace is being deleted.
+    ``uid`` is the LNamespace's; empty if the LNamespace is gone and its Namespace is not.
+    ``leaving`` means that this Namespace is being deleted.
     """
 
     account: str
@@ -75,7 +75,7 @@ class Quota:
         return entry.uid if entry and entry.holds else ""
 
     def used(self, name: str) -> int:
-        """Return how many slots are taken of the account of an LNamespace that waits."""
+        """Return the number of slots that the account of a waiting LNamespace has taken."""
         return self._held[self._entries[name].account]
 
     def orphaned_namespaces(self, name: str) -> list[str]:
@@ -85,8 +85,8 @@ class Quota:
     def update(self, name: str, lns: LNamespace | None, namespace: ObservedObject | None) -> None:
         """Update the entry of a name after a change of the LNamespace or its Namespace.
 
-        A slot that an LNamespace has is kept: a worker may be creating its Namespace at this
-        moment. :meth:`release_unused` takes it back.
+        An LNamespace keeps its slot: a worker may be creating its Namespace at this moment.
+        :meth:`release_unused` releases the slot.
         """
         new, old = self._entry(lns, namespace), self._entries.get(name)
         same = new is not None and old is not None and new.holds and new.uid == old.uid
@@ -122,13 +122,13 @@ class Quota:
         if lns and whose in (Ownership.OURS, Ownership.TERMINATING):
             return self._counted(_entry_of(lns, holds=True))
         if lns and whose is Ownership.ABSENT:
-            # One that had a Namespace keeps its slot while that is made anew.
+            # An LNamespace that had a Namespace keeps its slot while that is created again.
             entry = _entry_of(lns, holds=bool(lns.status.namespace_uid))
             return None if name_problem(lns.name, self._reserved) else self._counted(entry)
         asked = namespace.annotations.get(self._annotation, "") if namespace else ""
         if not namespace or not asked:
             return None
-        # An owner that is gone takes it along: the garbage collector comes in a moment.
+        # With a deleted owner, the garbage collector deletes the Namespace in a moment.
         leaving = namespace.terminating or bool(namespace.owners)
         return self._counted(QuotaEntry(asked, holds=True, leaving=leaving))
 

@@ -44,7 +44,7 @@ class Reporter:
         result: ReconcileResult,
         failed_before: int,
     ) -> Outcome:
-        """Count what was done, and write the status if it says anything new.
+        """Count the applied actions, and write the status if it has changed.
 
         ``failed_before`` is how many reconciles of the name in a row have failed until now.
         """
@@ -81,7 +81,7 @@ class Reporter:
             self.instrumentation.repaired(result.done)
 
     async def _write(self, lns: LNamespace, new: Status) -> list[ClusterError]:
-        """Write the status if it differs, and post an Event if somebody is needed.
+        """Write the status if it differs, and post an Event if somebody must act.
 
         Return the failure.
         """
@@ -96,8 +96,8 @@ class Reporter:
         answer = read_lnamespace(found)
         if is_ready(answer.lns):
             self.instrumentation.ready(lns)
-        # Compared with what is known by now: the watch may have told of a change meanwhile that the
-        # answer takes back, and whoever was told of the one must be told of the other.
+        # Compare with the present cache: the watch may have brought a change meanwhile which the
+        # answer undoes, and listeners that saw the first must see the second too.
         known = self.cache.tenant(lns.name)
         news = known is None or _inputs(known) != _inputs(answer)
         self.cache.lnamespaces.apply_write_response(answer, news=news)
@@ -118,7 +118,7 @@ async def replace_status(
     Parameters
     ----------
     unchanged
-        Only if the object is as it was read.
+        Whether to write only if the object has not changed since it was read.
 
     Raises
     ------
@@ -126,8 +126,8 @@ async def replace_status(
         The status could not be written.
     """
     path = resource.path(of.name, subresource="status")
-    # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
-    # name would have had its predecessor's status, and with it the Namespace.
+    # The API server ignores a UID in a merge patch on `/status`: an LNamespace that was deleted and
+    # created again under its name got the status of its predecessor, and with it the Namespace.
     operations: list[dict[str, Any]] = [
         {"op": "test", "path": "/metadata/uid", "value": of.uid},
         {"op": "add", "path": "/status", "value": new},
@@ -152,12 +152,12 @@ def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
 
 
 def _was_done(lns: LNamespace, result: ReconcileResult) -> bool:
-    """Return whether the status said already that everything is as it should be."""
+    """Return whether the objects were as desired already, by the status."""
     return is_ready(lns) and lns.status.counts == count_entries(result.entries)
 
 
 def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetime | None:
-    """Return when time alone will change what should be."""
+    """Return the time at which the desired objects change next."""
     switch = decision.now + SWITCH_DELAY if result.layout_changing else None
     return min(filter(None, (result.entries.changes_at, switch)), default=None)
 

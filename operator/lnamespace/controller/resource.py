@@ -35,7 +35,7 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
 
     @property
     def terminating(self) -> bool:
-        """Return whether it is being deleted and waits for somebody's finalizer."""
+        """Return whether the LNamespace is being deleted and waits for a finalizer."""
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 
 
@@ -57,7 +57,7 @@ _status = msgspec.json.Decoder(Status)
 
 
 def read_lnamespace(raw: bytes | msgspec.Raw) -> CachedLNamespace:
-    """Read an LNamespace; one that breaks its schema becomes a problem to report, no failure."""
+    """Read an LNamespace; one that breaks its schema has a ``problem``, and is no failure."""
     try:
         lns, problem = decode(raw), ""
     except ModelError as error:
@@ -68,7 +68,7 @@ def read_lnamespace(raw: bytes | msgspec.Raw) -> CachedLNamespace:
 
 
 def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
-    """Read the status and the class alone: the status proves whose the Namespace is.
+    """Read only the status, which proves the owner of the Namespace, and the class.
 
     The lists are not known then, which is not the same as empty lists.
     """

@@ -23,12 +23,12 @@ BILLING_RECORDED = "BillingRecorded"
 
 RESERVED_NAME = "ReservedName"
 BEING_DELETED = "Terminating"
-"""The reason of one that is being deleted, and held by somebody's finalizer."""
+"""The reason of an LNamespace that is being deleted and waits for a finalizer."""
 TERMINATING = "NamespaceTerminating"
 CONFLICT = "Conflict"
-"""The reason of one whose name is that of somebody else's Namespace."""
+"""The reason of an LNamespace whose name is that of another owner's Namespace."""
 LIMIT_EXCEEDED = "LimitExceeded"
-"""The reason of one that waits until its requester has fewer others."""
+"""The reason of an LNamespace that waits until its requester has fewer others."""
 
 
 NOBODY = ActiveEntries((), (), ())
@@ -58,35 +58,35 @@ class ReconcileResult:
     Parameters
     ----------
     ownership
-        Whose the Namespace is.
+        The relation of the Namespace to the LNamespace.
     entries
         The entries of the lists that count.
     namespace_uid
         The UID of the LNamespace's own Namespace; empty where it has none.
     sudoers_group, sudo_user
-        As whom sudoers act; one of them is empty.
+        The group or user that sudoers impersonate; one of them is empty.
     layout_changing
-        Sudo goes by the present layout, and what the previous one made has yet to go.
+        Whether sudo uses the present layout, and objects of the previous one are left.
     refusal
         Why the LNamespace gets no Namespace; None where it gets one.
     sudoers_settled
-        The objects of every sudoer are in place, or known to be impossible.
+        Whether the objects of every sudoer are in place, or known to be impossible.
     sudoer_problems
         Why objects of sudoers cannot be made.
     failures
-        What failed, the profile's objects apart.
+        The failures, without those of the profile's objects.
     unrecorded
-        What failed of telling the ledger who pays.
+        The failures to create BillingRecords.
     has_profile
-        The profile asks for something.
+        Whether the profile has objects or labels.
     profile_problem
         Why the profile is not known; empty where it is.
     profile_failures
-        What failed of the profile's objects.
+        The failures of the profile's objects.
     held
-        Nobody was let into the Namespace because of them.
+        Whether RoleBindings were withheld because of them.
     done
-        The actions that made everything as it should be; None where it is not.
+        The actions after which the objects are as desired; None if they are not.
     """
 
     ownership: Ownership = Ownership.ABSENT
@@ -108,7 +108,7 @@ class ReconcileResult:
 
 
 def has_waited(said: Status) -> bool:
-    """Return whether somebody else's Namespace had the name, by what the status said last."""
+    """Return whether another owner's Namespace had the name, by the last status."""
     told = said.condition(NAMESPACE_READY)
     reason = told.reason if told and not said.namespace_uid else ""
     return reason in (TERMINATING, CONFLICT)
@@ -159,7 +159,7 @@ def build_terminating_status(
 ) -> Status:
     """Return the status of an LNamespace that is being deleted: nobody has access any more.
 
-    What became of its billing stays: a ledger that is not told yet will be.
+    The condition of its billing stays, for a record may still be missing.
     """
     held = ", ".join(lns.metadata.finalizers) or "none"
     message = f"It is being deleted: it goes with the last of its finalizers ({held})."
@@ -221,7 +221,7 @@ def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
 
 
 def _profile(result: ReconcileResult) -> Verdict | None:
-    """Return the verdict on the profile's objects; None where there are to be none."""
+    """Return the verdict on the profile's objects; None if the profile has none."""
     if result.ownership is not Ownership.OURS:
         return None
     if result.profile_problem:
@@ -264,7 +264,7 @@ def _billing(result: ReconcileResult) -> Verdict:
 
 
 def failed_verdict(failures: Sequence[ClusterError], what: str) -> Verdict:
-    """Return the verdict on what failed, or has not been done yet where nothing did."""
+    """Return the verdict on failures; without one, that something is not done yet."""
     if not failures:
         return Verdict(False, "Progressing", f"{what} yet.")
     worst = next((f for f in failures if not f.retryable), failures[0])

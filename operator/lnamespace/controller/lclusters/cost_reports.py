@@ -21,7 +21,7 @@ import msgspec
 from lnamespace.files.changing import ChangingFile
 
 POLL_SECONDS = 5.0
-"""How often to check whether a report has changed; that is one ``stat`` of each."""
+"""Seconds between two checks whether a report has changed, with one ``stat`` of each."""
 
 _NAME = re.compile(r"([0-9]{4}-(?:0[1-9]|1[0-2]))\.json")
 

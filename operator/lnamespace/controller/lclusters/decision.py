@@ -36,13 +36,13 @@ class LClusterDecision:
     Parameters
     ----------
     claim
-        The finalizer is to be written before anything else.
+        Whether the finalizer is to be written before anything else.
     actions
         The writes after that.
     entries
         The entries of the lists that count.
     refusal
-        Why the LCluster gets nothing; None where it is not refused.
+        Why the LCluster gets nothing; None if it is not refused.
     """
 
     now: datetime

@@ -39,7 +39,7 @@ class _Event(msgspec.Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """Return how long the creation may take to be tried again."""
+        """Return the seconds in which the creation is tried again."""
         of_request = self.source.component == REQUEST_COMPONENT
         return REQUEST_SECONDS if of_request else CONTROLLER_SECONDS
 
@@ -74,7 +74,7 @@ class FailedCreations:
             await asyncio.sleep(_PAUSE)
 
     async def _present_version(self) -> str:
-        """Return the version of all Events: those before it say nothing about what waits now."""
+        """Return the version of the list of Events: older ones say nothing about present waits."""
         page = await self._client.list_metadata(EVENT.path(), limit="1")
         return decode(_page, page).metadata.resource_version
 
@@ -90,7 +90,7 @@ class FailedCreations:
                 change = decode(_watch_event, line)
                 if change.type == "ERROR":
                     return ""
-                # Tenants write Events too: an odd one would end every watch.
+                # Tenants can write Events too: an unreadable one would end every watch.
                 with suppress(Unreadable):
                     event = decode(_event, change.object)
                     version = event.metadata.resource_version

@@ -14,7 +14,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CONFIG_MAP
 
 _UNKNOWN_SECONDS, _KNOWN_SECONDS = 2.0, 60.0
-"""How often to ask for the CA of a gateway that has just been installed, and for another one."""
+"""Seconds between two requests for the CA of a gateway: a new one, and any other."""
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class GatewayLocator:
     Parameters
     ----------
     config_map
-        NAMESPACE/NAME of the ConfigMap with that CA; empty: there is none.
+        NAMESPACE/NAME of the ConfigMap with that CA; empty if there is none.
     """
 
     def __init__(self, client: Client, location: GatewayLocation, config_map: str = "") -> None:
@@ -65,7 +65,7 @@ class GatewayLocator:
         self._location = location
         self._config_map = config_map if location.url else ""
         self.current: GatewayLocation | None = None if self._config_map else location
-        """None until the CA is known: clients could not verify the address before."""
+        """None until the CA is known: before, clients could not verify the address."""
 
     async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Poll the ConfigMap for ever; await ``changed`` when the CA has changed."""

@@ -30,11 +30,11 @@ class LClusterObservation:
     groups
         The API groups of the tenant's CustomResourceDefinitions.
     name_problem
-        Why the LCluster may not have its name; empty where it may, or is established.
+        Why the LCluster may not have its name; empty if it may, or is established.
     limit_exceeded
         Why the LCluster exceeds the limit of its requester; empty where it does not.
     failures
-        The failures to find out whether the name is free.
+        The failures of the requests whether the name is free.
     """
 
     name: str

@@ -11,7 +11,7 @@ from lnamespace.access.limit import RequesterLimits
 
 
 class LClusterEntry(NamedTuple):
-    """An LCluster in the count; ``admitted``: it was within the limit once."""
+    """An LCluster in the count; ``admitted`` means that it was within the limit once."""
 
     name: str
     account: str

@@ -106,7 +106,7 @@ class LClusterReconciler:
             return []
         resource = lcluster_resource(self.conventions.names)
         try:
-            # Shares are based on the shares in the status: nobody else may have changed it.
+            # Shares are based on those in the status, which must not have changed meanwhile.
             unchanged = bool(lcluster.spec.quota or lcluster.status.shares)
             answer = await replace_status(self.client, resource, lcluster, new, unchanged=unchanged)
         except ClusterError as error:

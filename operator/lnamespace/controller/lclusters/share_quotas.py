@@ -87,8 +87,8 @@ def _generation(text: str) -> int:
 def unchanged_test(found: CachedShareQuota, names: Names) -> dict[str, Any]:
     """Return the test of a JSON patch that no controller has lowered the limit since it was read.
 
-    The resourceVersion changes with each object that is created under the quota: where many were
-    created, a share could not be moved for seconds.
+    The resourceVersion changes with each object that is created under the quota: during many
+    creations, a share could not be moved for seconds.
     """
     if found.generation < 0:
         path, value = "/metadata/resourceVersion", str(found.version)

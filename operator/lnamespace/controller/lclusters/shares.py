@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 IN_ADVANCE = 10
-"""A namespace has this part of a total in advance, while as much is free."""
+"""The divisor of a total: a namespace has this part in advance while so much is free."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Allocation:
 
     @property
     def idle(self) -> int:
-        """Return how much of the limit is neither used nor wanted and can be taken back."""
+        """Return the part of the limit that is neither used nor wanted and can be taken back."""
         return max(self.limit - max(self.used or 0, self.wanted), 0) if self.adjustable else 0
 
     def with_returned(self) -> "Allocation":
-        """Return it without the returning part, if the lower limit is in force and use is known."""
+        """Return the allocation without the returning part, if the lower limit is in force."""
         in_force = self.current and self.written == self.enforced == self.limit
         if not (self.returning and in_force and self.used is not None):
             return self
@@ -83,7 +83,7 @@ class Allocation:
         return replace(self, limit=left, reserved=left)
 
     def with_limit(self, limit: int) -> "Allocation":
-        """Return it with another limit."""
+        """Return the allocation with another limit."""
         return replace(self, limit=limit, reserved=limit)
 
 
@@ -152,7 +152,7 @@ def _give_in_advance(total: int, free: int, found: dict[str, Allocation]) -> int
 
 
 def _take_back(total: int, missing: int, found: dict[str, Allocation]) -> None:
-    """Lower the limits of those that have most to spare, until nothing would be missing."""
+    """Lower the limits of namespaces with the most idle, until the missing amount is free."""
     for name in sorted(found, key=lambda each: (-found[each].idle, each)):
         idle = found[name].idle
         if missing <= 0 or idle <= 0:

@@ -154,7 +154,7 @@ class ShareWriter:
         try:
             return await self.client.create(path, msgspec.json.encode(built))
         except AlreadyExists:
-            # The watch is behind, or somebody created it before the LCluster had its name.
+            # The watch is behind, or the quota existed before the LCluster had its name.
             path = RESOURCE_QUOTA.path(SHARE_QUOTA, namespace.name)
             found = read_share_quota(await self.client.get(path), self.conventions.names)
             if found.generation < 0:

@@ -32,7 +32,7 @@ from lnamespace.model.lnamespace import Condition, Counts, Recorded
 
 NAMESPACES_READY = "NamespacesReady"
 NAMED = 5
-"""How many objects a message names."""
+"""The number of objects that a message names."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class LClusterResult:
     failures
         All failures but those of billing.
     charges
-        The recorded charges; None where nothing was recorded.
+        The recorded charges; None if nothing was recorded.
     remaining
         The remaining objects of a tenant whose LCluster is being deleted.
     info_failures
@@ -71,7 +71,7 @@ def build_lcluster_status(
     Parameters
     ----------
     location
-        None: it is not known yet, and the status keeps its address.
+        The address of the gateway; None if it is not known yet: the status keeps the old one.
     """
     lcluster, refused = observation.lcluster, _refused(result)
     namespaces = refused or _namespaces(observation, result)

@@ -87,7 +87,7 @@ class TenantInfo:
 def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: ContentLimits) -> Data:
     """Return the data of the ConfigMap.
 
-    It does not name who changed the payer: programs in pods need not know that.
+    It does not name the user who changed the payer: programs in pods need not know that.
     """
     billing = lcluster.spec.billing
     origin = billing.provenance
