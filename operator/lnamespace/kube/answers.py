@@ -13,7 +13,7 @@ from lnamespace.nesting import at_any_depth
 
 LONGEST_ADVICE = 30.0
 """The longest Retry-After that is obeyed, in seconds. The API server asks for a few; a maintenance
-page once asked for a day, during which nobody could have lost access."""
+page once asked for a day, in which no revocation would have been carried out."""
 
 D = TypeVar("D")
 
@@ -85,8 +85,8 @@ def error_of(status: int, body: bytes, retry_after: str = "") -> errors.ClusterE
 def does_not_apply(status: int, body: bytes) -> bool:
     """Return whether a JSON patch was refused because the object is not as the patch assumes.
 
-    The API server says so by a 422 without details (seen of kube-apiserver 1.36); a 422 for a
-    value that is not allowed names the object and the field.
+    The API server answers 422 without details then (observed in kube-apiserver 1.36); a 422 for an
+    invalid value names the object and the field.
     """
     details = _read_status(body).details
     return status == 422 and not details.name and not details.causes

@@ -58,7 +58,7 @@ class Applier:
     async def refresh(self, refs: Iterable[ObjectRef]) -> list[ClusterError]:
         """Read again the objects that our watch does not select; return the failures.
 
-        Somebody else created them under our names, and may have changed or deleted them since.
+        Another client created them under our names, and may have changed or deleted them since.
         All Namespaces are watched, so they are not read again.
         """
         known = ((ref, self._stores[ref[0]].get(ref[1])) for ref in refs)
@@ -111,7 +111,7 @@ class Applier:
         try:
             answer = await self._client.create(desired.resource.path(namespace=namespace), body)
         except AlreadyExists:
-            # The store does not have it: somebody removed its label, or the watch is behind.
+            # The store lacks the object: its label was removed, or the watch is behind.
             await self._reread(desired.resource, desired.key)
             raise
         except NotFound as error:
@@ -158,7 +158,7 @@ class Applier:
         self._stores[resource].apply_write_response(read_observed(answer, self._managed))
 
     async def _end_namespace(self, observed: ObservedObject) -> None:
-        """Delete a Namespace, which ends some time later, and read what it is until then."""
+        """Delete a Namespace, which ends some time later, and read its state until then."""
         path = NAMESPACE.path(observed.key[1])
         with suppress(NotFound):
             await self._client.delete(path, observed.uid)

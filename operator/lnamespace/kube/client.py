@@ -54,10 +54,10 @@ class Target:
 
 
 Fence = Callable[[], float]
-"""How many seconds a write may take; raises where none may be sent."""
+"""A function that returns the seconds that a write may take; raises if none may be sent."""
 
 Observer = Callable[[str, str, int, float], None]
-"""Told of each request: method, path, HTTP status (0: no answer), seconds to the answer's head."""
+"""Called for each request: method, path, HTTP status (0: no answer), seconds to the answer."""
 
 _METADATA = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _AS_US = {"fieldManager": FIELD_MANAGER}
@@ -96,7 +96,7 @@ class _InFlight:
     def _end(self, task: asyncio.Task[bytes]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # Nobody may be left to whom it could be raised.
+            task.exception()  # There may be no caller left to whom it could be raised.
 
 
 class Client:
@@ -134,8 +134,8 @@ class Client:
     def fenced(self, fence: Fence) -> Self:
         """Return the same connection for a process that may lose the right to write.
 
-        ``fence`` is asked before each write and says how many seconds it may take, or raises.
-        A write that was sent is not given up when its caller is cancelled: :meth:`written`.
+        ``fence`` is called before each write and returns the seconds that it may take, or raises.
+        A write that was sent goes on when its caller is cancelled: see :meth:`written`.
         """
         twin = copy.copy(self)
         twin.fence = fence
@@ -172,8 +172,8 @@ class Client:
     async def written(self) -> None:
         """Wait until no fenced write is under way.
 
-        A write that is cancelled is cut off and may be carried out all the same, perhaps after
-        somebody else has been told to go ahead.
+        The API server may carry out a write all the same whose connection was cut, perhaps after
+        another process has begun to lead.
         """
         await self._writes.ended()
 
@@ -189,7 +189,7 @@ class Client:
     async def create(self, path: str, body: bytes, *, dry_run: bool = False) -> bytes:
         """Create an object in a collection.
 
-        ``dry_run``: only tell what it would be; refused are also fields that there are not.
+        With ``dry_run``, nothing is stored, and unknown fields are refused.
         """
         params = _AS_US | (_DRY_RUN if dry_run else {})
         return await self._answer(_Request("POST", path, params, body))
@@ -207,13 +207,13 @@ class Client:
         Raises
         ------
         Conflict
-            The object is not as a ``test`` says, or an operation names what is not there.
+            A ``test`` fails, or an operation names a value that does not exist.
         """
         body = msgspec.json.encode(operations)
         return await self._answer(_Request("PATCH", path, _AS_US, body, JSON_PATCH))
 
     async def delete(self, path: str, uid: str, version: int = 0) -> bytes:
-        """Delete an object if it still is the one meant; with a version: if it is unchanged."""
+        """Delete an object if it still has that UID; with a version, if it is unchanged."""
         preconditions = {"uid": uid} | ({"resourceVersion": str(version)} if version else {})
         body = msgspec.json.encode({"preconditions": preconditions})
         return await self._answer(_Request("DELETE", path, {}, body))
@@ -225,7 +225,7 @@ class Client:
         Raises
         ------
         ClusterError
-            Also while the lines are read.
+            The watch fails, perhaps while its lines are read.
         """
         query = params | {"watch": "true", "allowWatchBookmarks": "true"}
         request = _Request("GET", path, query, limits=_WATCH_TIMEOUT)

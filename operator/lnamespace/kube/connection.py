@@ -66,7 +66,7 @@ async def _configure(configuration: Configuration, access: Access) -> asyncio.Ta
 
 
 async def _renew(loader: Any, configuration: Configuration) -> None:
-    """Renew credentials that come from a program; that it fails once is no reason to give up."""
+    """Renew credentials that come from a program, also after the program has failed."""
     while True:
         try:
             await config.refresh_token(loader, configuration)  # type: ignore[no-untyped-call]

@@ -31,11 +31,11 @@ class LeaseConfig:
     Parameters
     ----------
     identity
-        What tells this candidate from the others.
+        The name of this candidate, which no other has.
     duration
-        How long after the last renewal nobody else may lead.
+        The time after the last renewal in which no other candidate may lead.
     margin
-        How long before that the leader stops writing; the longest that a write may take.
+        The time before that end in which the leader writes nothing; the longest that a write takes.
     retry_period
         The pause between two attempts to acquire or renew the Lease.
     """
@@ -161,7 +161,7 @@ class LeaderElector:
     def _is_free(self, lease: _Lease, asked: float) -> bool:
         """Return whether the Lease has expired or has no holder; ``asked`` is when it was read.
 
-        Both times err on the safe side: the Lease was renewed before it was first read in this
+        Both times are on the safe side: the Lease was renewed before it was first read in this
         form, and still had this form after ``asked``.
         """
         if lease.spec.holder_identity in (None, "", self._config.identity):

@@ -13,7 +13,7 @@ from lnamespace.kube.resources import RBAC, Resource
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 NAME_LABEL = "kubernetes.io/metadata.name"
-"""The API server sets it on every Namespace, and restores it."""
+"""A label that the API server sets on every Namespace, and restores."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, order=True, rename="camel", omit_defaults=True):
@@ -89,7 +89,7 @@ class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 Key = tuple[str, str]
-"""Namespace (empty for an object of the cluster) and name: an object among those of its kind."""
+"""The key of an object among those of its kind: namespace (empty if cluster-scoped) and name."""
 
 ObjectRef = tuple[Resource, Key]
-"""An object by resource and key, whether it exists or not."""
+"""The resource and the key of an object, which need not exist."""

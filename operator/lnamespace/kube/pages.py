@@ -11,7 +11,7 @@ _GROWTH = 4
 
 @dataclass
 class PageSize:
-    """The ``limit`` of the next page, by what became of those before.
+    """The ``limit`` of the next page, by the sizes of those before.
 
     The API server bounds a page by count alone, and one object may have a megabyte: 1,000 of
     750 KB did not arrive in 30 s, and would not have fitted into the memory of the process.

@@ -75,8 +75,8 @@ def plan_actions(
     get
         Returns an object as last observed.
     prunable
-        Where objects of ours may be. Those that exist and are not desired are deleted last, so
-        that nobody who keeps their access loses it for a moment.
+        The keys of all objects that may be ours. Those that exist and are not desired are deleted
+        last, so that a user who keeps their access does not lose it for a moment.
     """
     desired = tuple(desired)
     changes = [action for one in desired if (action := _change(one, get))]

@@ -45,7 +45,7 @@ RETAINED_KINDS = (
     CUSTOM_RESOURCE_DEFINITION,
     Resource("", "v1", "PersistentVolume", "persistentvolumes"),
 )
-"""Kinds without which what is in Namespaces is lost: custom resources, and the data of claims."""
+"""Kinds whose deletion destroys data of Namespaces: custom resources, and the data of claims."""
 
 OTHER_KINDS = (
     *RETAINED_KINDS,

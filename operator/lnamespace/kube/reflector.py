@@ -40,10 +40,10 @@ _BACKOFF = Backoff(longest=5.0)
 _PATIENCE = 3
 """Refusals of a watch in a row after which the client lists again."""
 _SPREAD = (0.75, 1.25)
-"""Not all watches of all processes end in the same second."""
+"""The random factors of that time, so that watches do not all end in the same second."""
 _RESTORABLE = 1.0
-"""Seconds without the API server in which a cluster may have been restored from a backup: no API
-server may run meanwhile, and one takes longer than this to start."""
+"""Seconds without the API server after which the cluster may have been restored from a backup: no
+API server may run during that, and one takes longer than this to start."""
 _LASTING = 5.0
 """Seconds after which a watch that ends has not failed, though it may have sent nothing."""
 
@@ -55,7 +55,7 @@ class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def version(self) -> int:
-        """Return it as a number; raises if it is none."""
+        """Return the version as a number; raises Unreadable."""
         return version_of(self.resource_version)
 
 
@@ -102,14 +102,15 @@ _failure = msgspec.json.Decoder(_Failure)
 class WatchActivity:
     """The times of a reflector's last attempt, and of the API server's last answer.
 
-    In seconds of the monotonic clock. The API server sends something at least every minute.
+    The times are seconds of the monotonic clock. The API server sends something at least every
+    minute.
     """
 
     tried: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
 
     def note(self, *, heard: bool) -> None:
-        """Note an attempt; ``heard``: the API server answered."""
+        """Note an attempt; ``heard`` means that the API server answered."""
         self.tried = time.monotonic()
         if heard:
             self.heard = self.tried
@@ -200,7 +201,7 @@ class Reflector(Generic[T]):
             await asyncio.sleep(_BACKOFF.delay(failures))
 
     def _note(self, error: ClusterError, lost: bool) -> None:
-        """Note a failure; ``lost``: the next watch cannot begin where this one ended."""
+        """Note a failure; ``lost`` means that the next watch cannot begin where this one ended."""
         self._ails = True
         if not isinstance(error, Throttled):
             self._down_since = min(self._down_since, self._last_heard())
@@ -259,7 +260,7 @@ class Reflector(Generic[T]):
         return decode(_page, answer)
 
     async def _list(self, *, alone: bool) -> None:
-        """Read all objects into the store; ``alone``: no watch runs, which might be ahead."""
+        """Read all objects into the store; ``alone`` means without a watch, which might be ahead."""
         items: list[T] = []
         params = self._params
         while True:
@@ -298,7 +299,7 @@ class Reflector(Generic[T]):
                 self._apply(event)
 
     async def _news(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
-        """Yield what is new to the store; note our place in the watch."""
+        """Yield the events that are new to the store; note the resource version of the watch."""
         async for line in lines:
             self.activity.note(heard=True)
             event = decode(_event, line)
@@ -306,7 +307,7 @@ class Reflector(Generic[T]):
                 raise error_of(decode(_failure, event.object).code, bytes(event.object))
             head = decode(_head, event.object).metadata
             self._version = head.version
-            # The echo of our own write, by far the most of all events: not worth reading.
+            # Most events only repeat our own write, and need not be decoded.
             echo = event.type != "DELETED" and self._store.knows(head.key, head.version)
             if event.type != "BOOKMARK" and not echo:
                 yield event
@@ -327,10 +328,10 @@ class Reflector(Generic[T]):
 
 
 def _lost(error: ClusterError, failures: int) -> bool:
-    """Return whether to give up our place in the watch and list again.
+    """Return whether to list again instead of a further watch from the same resource version.
 
-    Asked for the same place it might be refused for ever (a kind that is gone, an event that
-    cannot be read), while what we know grows stale.
+    Such a watch might be refused for ever (a kind that is gone, an event that cannot be read),
+    while the store grows stale.
     """
     if isinstance(error, Unreachable | Throttled):
         return False

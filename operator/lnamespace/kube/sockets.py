@@ -12,11 +12,13 @@ API_SERVER = {
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 30_000,
 }
-"""Within half a minute, also where bytes are under way. Seconds, a number, and milliseconds: see
-tcp(7)."""
+"""Options that detect a vanished peer within half a minute, also while bytes are under way.
+
+They are seconds, a number, and milliseconds: see tcp(7).
+"""
 
 CLIENT = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 8}
-"""Within three minutes: somebody's network may be away for one."""
+"""Options that detect it within three minutes: a client's network may be down for one."""
 
 
 class Adjustable(Protocol):
@@ -39,8 +41,8 @@ def has_hung_up(connection: Numbered, *, also_half: bool) -> bool:
     Parameters
     ----------
     also_half
-        Whether it counts as gone once it will send nothing further. Before what it has sent is
-        read, only Linux knows.
+        Whether it counts as gone once it will send nothing further. Before its bytes are read,
+        only Linux knows that.
     """
     if connection.fileno() < 0:
         return True
@@ -54,8 +56,8 @@ def keep_alive(connection: Adjustable, options: Mapping[str, int]) -> None:
 
     Otherwise a connection that only receives, such as a watch, would never end.
     """
-    with suppress(OSError):  # macOS lets nobody set one of a connection that is cut already.
+    with suppress(OSError):  # macOS refuses to set an option of a connection that is cut already.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in options.items():
-            if option := getattr(socket, name, None):  # Not all of them are there on macOS.
+            if option := getattr(socket, name, None):  # macOS lacks some of them.
                 connection.setsockopt(socket.IPPROTO_TCP, option, value)

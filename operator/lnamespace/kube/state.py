@@ -44,7 +44,7 @@ class ManagedMetadata(msgspec.Struct, frozen=True):
 class DesiredObject(msgspec.Struct, frozen=True):
     """An object that should exist.
 
-    ``labels`` are desired labels beside the managed ones; None means that there is to be none.
+    ``labels`` are desired labels beside the managed ones; None as a value means no such label.
     """
 
     resource: Resource
@@ -81,7 +81,7 @@ class ObservedObject(msgspec.Struct, frozen=True):
     role_ref: RoleRef | None
     fingerprint: bytes
     has_finalizers: bool = False
-    """Deleting it would not end it."""
+    """Whether it has finalizers, so that a deletion does not end it at once."""
     watched: bool = True
     """Whether it has the labels that our watch selects."""
     labels: dict[str, str] = {}
@@ -89,11 +89,11 @@ class ObservedObject(msgspec.Struct, frozen=True):
     created: str = ""
     """When it was created, as the API server wrote it."""
     emptied: bool = False
-    """Whether it is a Namespace that is being deleted and has nothing left but one kind of objects
+    """Whether it is a Namespace that is being deleted, in which only objects of one kind are left
     that may not be deleted."""
 
     def matches(self, desired: DesiredObject) -> bool:
-        """Return whether nothing has to be changed."""
+        """Return whether the object is as desired."""
         labels = desired.labels.items()
         return self.fingerprint == desired.fingerprint and all(
             self.labels.get(key) == value for key, value in labels
@@ -133,8 +133,8 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
     is_managed = meta.labels.get(MANAGED_BY) == managed.manager
     is_matched = all(meta.labels.get(k, "") == v for k, v in managed.match_labels.items())
     ours = (MANAGED_BY, NAME_LABEL, *managed.labels)
-    # Only of Namespaces are labels and annotations asked for. Of all others the fingerprint tells
-    # whether they match, and people may write as many there as they like.
+    # Labels and annotations are needed of Namespaces only. For all other objects the fingerprint
+    # shows whether they match, and users may write any number of them.
     is_namespace = not (meta.namespace or read.role_ref or read.rules)
     return ObservedObject(
         key=(meta.namespace, meta.name),
@@ -197,8 +197,7 @@ def _select(pairs: dict[str, str], is_kept: Callable[[str], bool]) -> dict[str, 
 def _fingerprint(obj: Object, managed: ManagedMetadata) -> bytes:
     """Return sixteen bytes that differ when any part that we manage does.
 
-    They are kept instead of the parts: a binding of 500 people costs no more memory than one of
-    two.
+    They are kept instead of the parts: a binding of 500 users takes no more memory than one of two.
     """
     meta = obj.metadata
     parts = (
@@ -209,7 +208,7 @@ def _fingerprint(obj: Object, managed: ManagedMetadata) -> bytes:
         obj.role_ref or None,
         obj.subjects,
         obj.aggregation_rule or None,
-        # A finalizer of a grant would keep it in force after it was deleted.
+        # A finalizer of a role or binding would keep it in force after its deletion.
         meta.finalizers if obj.role_ref or obj.rules else (),
         *([_spec(obj)] if meta.namespace and obj.spec else ()),
     )

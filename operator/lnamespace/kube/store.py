@@ -32,7 +32,7 @@ Listener = Callable[[T | None, T | None], None]
 
 @dataclass(eq=False)
 class Lookup:
-    """A GET of one object that is under way; ``gone``: up to which version it has been deleted."""
+    """A GET of one object that is under way; ``gone`` is the version up to which it is deleted."""
 
     key: Key
     gone: int = 0
@@ -47,9 +47,9 @@ class Store(Generic[T]):
         self._last_version = 0
         """The newest version of any object that the watch or a list has reported."""
         self._listed = 0
-        """The version of the last list: an event up to it was overtaken by the list."""
+        """The version of the last list, which includes every event up to it."""
         self._gone: dict[Key, int] = {}
-        """Up to which version objects are deleted whose end no watch or list has reported yet."""
+        """The versions up to which objects are deleted whose end was not reported yet."""
         self._lookups: list[Lookup] = []
 
     @property
@@ -119,8 +119,8 @@ class Store(Generic[T]):
     def remove_after_response(self, key: Key, version: int) -> None:
         """Remove an object that we deleted or did not find, as it was at ``version``.
 
-        This says nothing about other objects: the watch may be far behind that version, and the
-        answer to an earlier write of ours may still come.
+        Nothing follows for other objects: the watch may be far behind that version, and the answer
+        to an earlier write of ours may still come.
         """
         if version > self._last_version:
             self._gone[key] = max(self._gone.get(key, 0), version)

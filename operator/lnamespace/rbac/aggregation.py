@@ -15,7 +15,7 @@ from lnamespace.rbac.objects import AccessRule, RbacRole
 Rules = tuple[AccessRule, ...]
 
 MOST_STEPS = 200_000
-"""How many times, in all, the ClusterRoles of one tenant in one state are compared and followed."""
+"""The most comparisons and steps for the ClusterRoles of one tenant in one state."""
 
 
 @dataclass(frozen=True)

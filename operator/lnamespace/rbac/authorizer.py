@@ -19,14 +19,14 @@ SUDO = AccessDecision(allowed=True, reason="allowed by the sudoers of the LClust
 _TOO_MUCH = AccessDecision(allowed=False, reason="RBAC: there are too many rules to read")
 
 _REMEMBERED = 4096
-"""How many questions an authorizer remembers; all are forgotten when there are more."""
+"""The most questions that an authorizer remembers; all are forgotten when there are more."""
 _LONGEST = 1024
-"""How many characters a question may have that is remembered: its words are the client's."""
+"""The most characters of a question that is remembered: the client chooses its words."""
 
 MOST_WORDS = 500_000
-"""How many verbs, groups, resources and URLs of rules are read for one question.
+"""The most verbs, groups, resources and URLs of rules that are read for one question.
 
-Whoever has more rights than this has none of those beyond: nobody waits for one tenant's rules.
+Rights of a user beyond this number do not count, so that no tenant waits for the rules of another.
 """
 
 _Question = tuple[str | Strings | bool, ...]
@@ -162,7 +162,7 @@ class Authorizer:
 
 
 def _words(rule: AccessRule) -> int:
-    """Return how much of a rule there is to read."""
+    """Return the number of words of a rule."""
     return (
         1
         + len(rule.verbs)

@@ -62,7 +62,7 @@ def confirm_no_escalation(
     Parameters
     ----------
     attributes
-        Of the request, as its URL says: the name is empty for a create.
+        The attributes of the request by its URL: the name is empty for a create.
     new
         The object as it would be stored, as JSON: the API server's answer to a dry run.
     old

@@ -41,7 +41,7 @@ def impersonated_user(
     Parameters
     ----------
     attributes
-        Of the request that is made as the wanted user.
+        The attributes of the request that is made as the wanted user.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def impersonated_user(
         Forbidden if the requestor may not impersonate the wanted user.
     """
     if wanted.name != requestor.name:
-        # A sudoer becomes master as themselves, also where they may act as others.
+        # A sudoer may enter system:masters only as themselves, not as another user.
         requestor = replace(requestor, sudoer=False)
     first: Refused | None = None
     for mode in _CONSTRAINED:

@@ -206,7 +206,7 @@ _BINDING = msgspec.json.Decoder(_WireBinding)
 def role_of_groups(role: RbacRole, groups: Container[str]) -> RbacRole:
     """Return a role with what it says of some API groups, and of all, only.
 
-    The platform's own add-ons aggregate rules into ``admin`` and ``view``: no tenant learns which.
+    The platform's add-ons aggregate rules into ``admin`` and ``view``, which tenants must not see.
     """
     rules = []
     for rule in role.rules:

@@ -26,9 +26,9 @@ def with_preconditions(content_type: str, body: bytes, preconditions: Mapping[st
         Members of ``metadata``: the ``resourceVersion`` of the object, or its ``uid`` if any
         version is good.
     content_type
-        Without parameters: that of one of the four patch types, or JSON for an update.
+        The media type of one of the four patch types, or JSON for an update; no parameters.
     body
-        JSON, also in a server-side apply.
+        The body as JSON, also in a server-side apply.
 
     Raises
     ------

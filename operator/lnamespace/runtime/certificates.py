@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKey
 from cryptography.x509.oid import NameOID
 
 CLOCKS_DIFFER = timedelta(minutes=5)
-"""For which a certificate is valid before it is made."""
+"""The time for which a certificate is valid before it is made."""
 
 Span = tuple[datetime, datetime]
-"""From when until when a certificate is valid."""
+"""The times from and to which a certificate is valid."""
 
 
 def certificate_builder(
@@ -49,7 +49,7 @@ def alternative_names(hosts: Iterable[str]) -> x509.SubjectAlternativeName:
 def key_usage(
     *, digital_signature: bool = False, key_encipherment: bool = False, certifies: bool = False
 ) -> x509.KeyUsage:
-    """Return the key usage extension; ``certifies``: the key signs certificates and revocations."""
+    """Return the key usage extension; if it ``certifies``, the key signs certificates."""
     return x509.KeyUsage(
         digital_signature=digital_signature,
         content_commitment=False,

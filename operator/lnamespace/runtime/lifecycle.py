@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class DrainingServer(Protocol):
-    """A server that can end without breaking off an answer."""
+    """A server that can stop without cutting off an answer."""
 
     def drain(self) -> None:
         """Go on answering, and close every connection after its next answer."""
@@ -44,7 +44,7 @@ async def serve_until_stopped(
     Parameters
     ----------
     stop
-        What these signals set, since before the first connection was accepted.
+        The event that these signals set, from before the first connection on.
     """
     await stop.wait()
     exit_at_next_signal()

@@ -14,8 +14,8 @@ _STDOUT = 1
 _MOST = 16 * 1024 * 1024
 _CLOSE_SECONDS = 5.0
 _GATHER_SECONDS = 0.02
-"""How long lines are gathered before they are written. A thread that was woken for each line took a
-sixth of what a request cost its process, in switches between the two."""
+"""Seconds for which lines are gathered before they are written. A thread that was woken for each
+line took a sixth of the cost of a request, in switches between the two threads."""
 _WARN_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 class LineWriter:
     """A writer of lines to a file, or to standard output.
 
-    A file that was moved away or deleted is made anew, so that whatever rotates logs needs to tell
-    nobody. Lines are lost, and counted, where the file cannot be written or is too slow.
+    A file that was moved or deleted is created again, so that a rotation of logs needs no signal.
+    Lines are lost, and counted, if the file cannot be written or is too slow.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ class LineWriter:
     lost
         Called with a number of lines that were lost; from any thread.
     most
-        How many bytes may wait to be written.
+        The most bytes that may wait to be written.
     lock
-        A descriptor that is locked for each write, where several processes write to one pipe: it
-        takes 4 KiB of each at a time. None: nobody else writes.
+        A descriptor that is locked for each write, if several processes write to one pipe, which
+        takes 4 KiB of each at a time. None if no other process writes.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class LineWriter:
             self._lost(1)
 
     def close(self) -> None:
-        """Write what waits, for a few seconds."""
+        """Write the lines that wait, for at most a few seconds."""
         with self._ready:
             self._closing = True
             self._ready.notify()
@@ -103,7 +103,7 @@ class LineWriter:
         with self._ready:
             while not self._waiting and not self._closing:
                 self._ready.wait()
-            # Nobody notifies of a further line, and the end does not wait.
+            # A further line does not notify; only the end does.
             self._ready.wait_for(lambda: self._closing, _GATHER_SECONDS)
             lines, self._waiting = self._waiting, []
             return lines
@@ -111,7 +111,7 @@ class LineWriter:
     def _write(self, lines: list[bytes]) -> None:
         if self._path != STANDARD_OUTPUT:
             self._follow()
-        # After a failure a part of a line may stand there.
+        # After a failure there may be a part of a line.
         start = b"\n" if self._torn else b""
         rest = memoryview(start + b"\n".join(lines) + b"\n")
         with self._alone():

@@ -30,16 +30,17 @@ class ConnectionLimits:
     Parameters
     ----------
     handshake
-        For the TLS handshake.
+        Seconds for the TLS handshake.
     headers
-        From the connection, or from the first byte of a request, to the end of its headers.
+        Seconds from the connection, or from the first byte of a request, to the end of its
+        headers.
     idle
-        Between two requests. It is longer than the 90 seconds for which the API server's client
+        Seconds between two requests. It is longer than the 90 seconds for which the API server's client
         keeps an unused connection: so the client closes it, and never while sending a request.
     finish
-        For requests that are under way when the listener stops.
+        Seconds for requests that are under way when the listener stops.
     connections
-        How many may be open.
+        The most connections that may be open.
     """
 
     handshake: float = 10
@@ -92,7 +93,7 @@ class Connection(RequestHandler):
         self.busy = True
 
     def complete(self) -> None:
-        """Note that a request has arrived in whole, so that the connection is never the victim."""
+        """Note that a request has arrived in whole: the connection is not closed for others."""
         self.asked = True
 
     def end(self) -> None:

@@ -22,7 +22,7 @@ _TLS_BUFFER = 32 * 1024
 _MUCH = 200 * 1024 * 1024
 _SECONDS = 5.0
 _SEARCH_SECONDS = 30.0
-"""A search among all objects may hold up the thread for 50 ms."""
+"""Seconds between two collections of garbage, each of which may block the thread for 50 ms."""
 
 
 def shorten_buffers() -> None:

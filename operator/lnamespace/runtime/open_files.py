@@ -6,8 +6,8 @@ import resource
 def raise_open_files() -> int:
     """Raise this process's limit of open files as far as it may; return the limit.
 
-    Many systems begin with 1,024, for the sake of programs that know no more. A gateway with a
-    thousand idle clients then had no file left for a connection to the API server.
+    Many systems begin with 1,024, for old programs. A gateway with a thousand idle clients then had
+    no file left for a connection to the API server.
     """
     _, hardest = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = hardest if hardest != resource.RLIM_INFINITY else _ENDLESS
@@ -16,4 +16,4 @@ def raise_open_files() -> int:
 
 
 _ENDLESS = 1_048_576
-"""The number that is used without a limit: the most that Linux gives by default."""
+"""The limit that is set where the system has none: the most that Linux gives by default."""

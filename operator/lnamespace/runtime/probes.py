@@ -17,7 +17,7 @@ from lnamespace.runtime.listener import (
 )
 
 Problem = Callable[[], str | None]
-"""Say in words what is wrong now; None where nothing is."""
+"""A function that returns the present problem in words, or None."""
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -43,9 +43,10 @@ class Probes:
     metrics
         All metrics in Prometheus' text format.
     dead
-        What only a restart could mend. Without it an answer still proves that the event loop runs.
+        A problem that only a restart solves. Without it an answer still shows that the event loop
+        runs.
     gather
-        Awaited before the metrics are answered, where other processes have to be asked for them.
+        Awaited before the metrics are answered, if other processes must be asked for them.
     """
 
     unready: Problem

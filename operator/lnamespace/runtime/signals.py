@@ -27,7 +27,7 @@ def set_at_signals(stop: asyncio.Event) -> None:
 def exit_at_next_signal() -> None:
     """End the process at once when the next signal arrives, with exit code 128 + its number.
 
-    For a process that has begun to stop and takes longer than somebody wants to wait.
+    It is for a process that has begun to stop and takes longer than the user wants to wait.
     """
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
