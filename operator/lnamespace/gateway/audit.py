@@ -46,7 +46,7 @@ class RequestRecord:
     allowed
         Whether the request is authorized; None before that is decided.
     refused
-        The gateway's own refusal.
+        The refusal by the gateway itself.
     """
 
     audit_id: str = ""

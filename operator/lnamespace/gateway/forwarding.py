@@ -92,7 +92,7 @@ class Forwarder:
         elif request.verb == "list":
             await self.lister.answer(call, namespaces)
         elif request.verb == "deletecollection" and not _has_namespace(call, namespaces):
-            # There is nothing to delete, and the answer is the list of what was.
+            # There is nothing to delete, and the answer is the list of deleted objects.
             await self.lister.answer(_as_list(call), namespaces)
         else:
             await self._await_namespace(call, namespaces)
@@ -161,7 +161,7 @@ class Forwarder:
                 body = with_preconditions(media_type_of(content_type), body, call.preconditions)
             headers = (*headers, ("content-type", content_type))
         elif content_type := sent.value("content-type"):
-            # By it the API server tells that an empty patch is one.
+            # The API server needs it to recognise an empty patch.
             headers = (*headers, ("content-type", content_type))
         manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
         target = upstream_target(call.request, call.view, default_manager=manager)

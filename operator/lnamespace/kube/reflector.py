@@ -260,7 +260,7 @@ class Reflector(Generic[T]):
         return decode(_page, answer)
 
     async def _list(self, *, alone: bool) -> None:
-        """Read all objects into the store; ``alone`` means without a watch, which might be ahead."""
+        """Read all objects into the store; ``alone`` means that no watch runs beside."""
         items: list[T] = []
         params = self._params
         while True:

@@ -35,8 +35,8 @@ class ConnectionLimits:
         Seconds from the connection, or from the first byte of a request, to the end of its
         headers.
     idle
-        Seconds between two requests. It is longer than the 90 seconds for which the API server's client
-        keeps an unused connection: so the client closes it, and never while sending a request.
+        Seconds between two requests: more than the 90 for which the API server's client keeps an
+        unused connection. So the client closes it, and never while it sends a request.
     finish
         Seconds for requests that are under way when the listener stops.
     connections

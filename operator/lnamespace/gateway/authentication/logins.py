@@ -23,7 +23,7 @@ from lnamespace.translate.protocol.status import unauthorized
 
 _REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _TOKEN_SECONDS = 10.0
-"""How long a TokenReview is cached: a revoked token works for as long."""
+"""Seconds for which a TokenReview is cached: a revoked token works for as long."""
 _TOKENS = 10_000
 
 
@@ -55,7 +55,7 @@ class Login:
 
     @property
     def left(self) -> float | None:
-        """Return the seconds until the login ends; None: no end is known."""
+        """Return the seconds until the login ends; None if no end is known."""
         return (self.ends - datetime.now(UTC)).total_seconds() if self.ends else None
 
     def confirm_lasts(self) -> None:

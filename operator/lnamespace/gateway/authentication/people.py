@@ -18,7 +18,7 @@ def user_of(
     Parameters
     ----------
     namespaces
-        The tenant's, in upstream spelling: the prefix alone does not make a namespace theirs.
+        The tenant's namespaces in upstream spelling; a prefix alone makes none.
     """
     if login.tenant:
         return _holder_of_certificate(login) if login.tenant == view.tenant else None
@@ -28,14 +28,14 @@ def user_of(
 
 
 def account_namespace(user: str) -> str:
-    """Return the namespace of a ServiceAccount by its user name; empty for anybody else."""
+    """Return the namespace of a ServiceAccount by its user name; empty for other users."""
     if not user.startswith(SERVICE_ACCOUNT_PREFIX):
         return ""
     return user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
 
 
 def tenant_of_account(login: Login) -> str:
-    """Return the tenant in whose namespace a ServiceAccount may be; empty for anybody else."""
+    """Return the tenant in whose namespace a ServiceAccount may be; empty for other users."""
     if login.tenant or not login.user.startswith(SERVICE_ACCOUNT_PREFIX):
         return ""
     tenant, dash, _ = login.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition("-")

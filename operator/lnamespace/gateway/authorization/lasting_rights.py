@@ -28,8 +28,8 @@ async def answer_while_allowed(
     work: asyncio.Future[None] | None = None
     try:
         while work is None or not work.done():
-            # Before it is confirmed: a watch whose right ended between the two, or while its
-            # request waited for its turn, went on until the next change, which may be in months.
+            # This comes before the confirmation. Otherwise a watch whose right ended between the
+            # two, or while its request waited, went on until the next change, perhaps for months.
             change = asyncio.ensure_future(changed())
             try:
                 confirm()
@@ -40,8 +40,8 @@ async def answer_while_allowed(
                     (work, change), timeout=seconds_left(), return_when=asyncio.FIRST_COMPLETED
                 )
             finally:
-                # Also where the client is gone: rights may not change for months, and each watch
-                # that ended meanwhile would leave this behind.
+                # Also if the client is gone: rights may not change for months, and each watch that
+                # ended meanwhile would leave a future behind.
                 change.cancel()
         await work
     finally:

@@ -25,8 +25,8 @@ from lnamespace.translate.requests.targets import manager_of, upstream_target
 class RoleWriteGuard:
     """A check that refuses a write whose result, by a dry run, grants more than its writer has.
 
-    The platform's API server cannot: there, the tenant's account may grant everything in the
-    tenant's namespaces.
+    The platform's API server cannot refuse it: there, the tenant's account may grant everything in
+    the tenant's namespaces.
     """
 
     upstream: Upstream
@@ -55,7 +55,7 @@ class RoleWriteGuard:
         sent = call.exchange.request
         content_type = sent.value("content-type")
         if call.writes_last_applied and media_type_of(content_type) == APPLY_PATCH:
-            # It conflicts with itself (see there). Conflicts with others are refused by the write.
+            # Such an apply conflicts with itself. The write refuses conflicts with others.
             call = replace(call, request=call.with_parameter("force", "true"))
         request = call.with_parameter("dryRun", "All")
         content_type, body = request_up(request, content_type, sent.body, call.view)

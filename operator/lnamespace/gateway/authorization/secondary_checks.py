@@ -47,7 +47,7 @@ async def confirm_secondary(
     Raises
     ------
     Refused
-        The user does not have it.
+        The user does not have that right.
     UpstreamRefused
         The object that it depends on cannot be read.
     """
@@ -61,10 +61,10 @@ async def confirm_secondary(
     if needs_signer(attributes):
         stored = await stored_object(upstream, call)
         if not stored:
-            # One that is created now would be approved unchecked.
+            # A request that is created right now would be approved unchecked.
             raise not_found(call.request.resource.group_resource, call.request.name)
         confirm_signer(authorizer, user, attributes, stored)
-        # A recreated one of the same name may be for another signer.
+        # A new request of the same name may be for another signer.
         preconditions = {"uid": identity_of(stored).uid}
     return preconditions
 

@@ -115,7 +115,7 @@ class RootAuthority:
             certificate_builder(name, issuer, key.public_key(), span or self.span)
             .add_extension(alternative_names(hosts), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            # Python verifies strictly (RFC 5280), and fails without it.
+            # Python verifies strictly (RFC 5280), and fails without this extension.
             .add_extension(issued_by(self.key), critical=False)
         )
         certificate = builder.sign(self.key, hashes.SHA256())
@@ -136,7 +136,7 @@ class RootAuthority:
         try:
             certificate.verify_directly_issued_by(self.tenant_authority(identity).certificate)
         except (ValueError, TypeError, InvalidSignature) as error:
-            # Tenants choose the names in theirs: none may count as one of the platform.
+            # Tenants choose the names in their certificates: none may count as one of the platform.
             raise unauthorized("the client certificate is of no CA of this gateway") from error
         return identity
 
@@ -172,7 +172,7 @@ def _webhook_key(root: RootAuthority, identity: TenantIdentity) -> str:
 @lru_cache(maxsize=4096)
 def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantAuthority:
     info = _PURPOSE + identity.uid.encode()
-    # Sixteen bytes more than the order has, so that no key is likelier than another.
+    # Sixteen bytes more than the order of the curve, so that all keys are equally likely.
     derived = _derived(root, info, 48)
     key = ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, _CURVE)
     subject, issuer = identity.distinguished_name, root.certificate.subject
@@ -191,7 +191,7 @@ def _derived(root: RootAuthority, info: bytes, size: int) -> bytes:
 def _certifying(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, path_length: int
 ) -> x509.CertificateBuilder:
-    """Make a certificate that of a CA; ``path_length``: the most CAs below it in a chain."""
+    """Add the extensions of a CA; ``path_length`` is the most CAs below it in a chain."""
     return (
         builder.add_extension(
             x509.BasicConstraints(ca=True, path_length=path_length), critical=True

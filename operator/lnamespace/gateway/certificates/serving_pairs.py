@@ -36,7 +36,7 @@ class ServingPair(Protocol):
 
 @dataclass(frozen=True)
 class MountedPair:
-    """A pair in mounted files, which somebody else renews, such as cert-manager."""
+    """A pair in mounted files, which another program renews, such as cert-manager."""
 
     directory: Path
 
@@ -55,7 +55,7 @@ def _now() -> datetime:
 
 @dataclass
 class IssuedPair:
-    """A pair that the root issues, for as long as it is to last.
+    """A pair that the root issues, with a limited life.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def gateway_hosts(host: str, service: str) -> tuple[str, ...]:
     Parameters
     ----------
     service
-        NAMESPACE/NAME; empty: it has none.
+        NAMESPACE/NAME; empty if it has none.
     """
     namespace, _, name = service.partition("/")
     inside = (f"{name}.{namespace}.svc",) if service else ()

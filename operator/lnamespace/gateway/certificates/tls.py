@@ -22,10 +22,10 @@ from lnamespace.settings import Settings
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _RENEWED_SECONDS = 10.0
-"""How often to check whether the certificate was renewed."""
+"""Seconds between two checks whether the certificate was renewed."""
 
 _MOST_GONE = 1000
-"""How many CAs of deleted LClusters the context may keep: five MiB. A client that creates and
+"""The most CAs of deleted LClusters that the context keeps: five MiB. A client that creates and
 deletes LClusters in a loop would fill the memory until the serving certificate is renewed."""
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class ClientCertificates:
     platform
         PEM of the CAs of the platform's own logins (``--client-ca-file`` of the API server).
     root
-        The root of the CAs of LClusters; None: they have none.
+        The root of the CAs of LClusters; None if they have none.
     """
 
     platform: str
@@ -56,7 +56,7 @@ class ClientCertificates:
 
     @property
     def pem(self) -> str:
-        """Return all of them."""
+        """Return the PEM of all CAs."""
         return self.platform + ("\n" + self.root.pem if self.root else "")
 
     def issuer_of(self, certificate: x509.Certificate) -> TenantIdentity | None:

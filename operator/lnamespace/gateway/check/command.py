@@ -23,7 +23,7 @@ _COLUMNS = ("", "WHAT", "FOUND", "DO")
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Print what of the platform's cluster would leak into LClusters, or collide with them.
+    """Print which objects of the platform would leak into LClusters, or collide with them.
 
     Returns
     -------

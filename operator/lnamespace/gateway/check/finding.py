@@ -7,7 +7,7 @@ from enum import StrEnum
 from lnamespace.kube.prefixed import ClusterObject
 
 _SHOWN = 8
-"""So many names stand in one line; the others are counted."""
+"""The most names in one line; the others are counted."""
 
 
 class Severity(StrEnum):
@@ -23,12 +23,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One thing that was found.
+    """A finding of the check.
 
     Parameters
     ----------
     about
-        Object, kind or right.
+        The object, kind or right.
     advice
         What to do; empty where nothing need be done.
     """

@@ -154,7 +154,7 @@ def _taken_names(state: PlatformState) -> Iterator[CheckFinding]:
 def _everybody(state: PlatformState) -> Iterator[CheckFinding]:
     """Report rights of groups that every ServiceAccount of an LCluster is in."""
     groups = {*_EVERY_ACCOUNT, f"system:serviceaccounts:{state.names.clusters_namespace}"}
-    # The chart's own: to see LNamespaces, and to read where the gateway is and which CA it has.
+    # The chart's own roles: to read LNamespaces, and the address and CA of the gateway.
     ours = {("", f"{state.names.prefix}:authenticated")}
     ours |= {("kube-public", f"{state.names.prefix}-gateway")}
     for binding in state.bindings:

@@ -272,7 +272,7 @@ class PlatformReader:
         try:
             return _decode(await self.client.get(path), _ServedKinds).resources
         except (NotFound, ServerFault):
-            return ()  # An aggregated API server that is coming, going or broken.
+            return ()  # An aggregated API server that is starting, stopping or broken.
 
     async def _client_authorities(self) -> bool | None:
         try:

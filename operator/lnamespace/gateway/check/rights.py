@@ -45,7 +45,7 @@ def needed_rights(
     account
         The gateway's ServiceAccount, as NAMESPACE/NAME.
     published
-        What every LCluster is to see; None for the defaults.
+        The objects that every LCluster is to see; None for the defaults.
     """
     custom = (published or Published()).custom_names
     shared = (AccountRight(v, each.group, each.plural) for each in custom for v in READ_VERBS)

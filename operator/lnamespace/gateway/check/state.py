@@ -11,7 +11,7 @@ from lnamespace.translate.discovery.published import Published
 
 @dataclass(frozen=True)
 class GroupBinding:
-    """A binding of the platform with its role and the subjects; without a namespace: for all."""
+    """A binding of the platform with its role and subjects; cluster-wide without a namespace."""
 
     name: str
     namespace: str
@@ -30,13 +30,13 @@ class PlatformState:
     Parameters
     ----------
     version
-        Of the API server, such as (1, 36).
+        The version of the API server, such as (1, 36).
     kinds
         The kinds that are served in Kubernetes' own API groups: ``GROUP/VERSION KIND``.
     aggregated
         The API groups that another server than kube-apiserver answers.
     published
-        What every LCluster is to see.
+        The objects that every LCluster is to see.
     secret_parameters
         The StorageClasses that name a Secret in their parameters.
     accounts
@@ -44,14 +44,14 @@ class PlatformState:
     client_authorities
         Whether the API server says which CAs issue its people's client certificates.
     needed
-        How many rights the gateway's account needs; 0: nobody could ask.
+        The number of rights that the gateway's account needs; 0 if they could not be reviewed.
     missing, excessive
         The rights that the gateway's account lacks, and those that it should not have.
     distrusting
         The namespaces of LClusters whose pods do not know the CA of the gateway's certificate;
-        None: the gateway has published none.
+        None if the gateway has published none.
     unread
-        What the caller may not read.
+        The resources that the caller may not read.
     """
 
     names: Names

@@ -51,7 +51,7 @@ class RevalidatedDocument:
     Parameters
     ----------
     seconds
-        How long it is used without revalidation; 0: never.
+        The time for which it is used without revalidation; 0 means never.
     """
 
     def __init__(

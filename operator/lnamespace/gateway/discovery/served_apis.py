@@ -26,7 +26,7 @@ from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.protocol.discovery_formats import AGGREGATED
 
 _CORE_SECONDS = 10.0
-"""How long ``/api`` is used without revalidation: it changes with the API server's version."""
+"""Seconds without revalidation of ``/api``, which changes with the API server's version."""
 _KEPT = 64
 """The most cached APIs of tenants with custom resources."""
 

@@ -22,8 +22,8 @@ _BODIES = 64 * 1024 * 1024
 _AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
 """The most concurrent requests of a tenant by kind; further ones wait."""
 LONG = 256 * 1024
-"""Bytes of a body that take the API server some milliseconds: sixteen of 3 MB at once held up
-everybody there for half a second."""
+"""Bytes of a body that take the API server some milliseconds: sixteen bodies of 3 MB at once
+blocked all its requests for half a second."""
 _DELAY = 1.0
 """Seconds before a refusal with ``Retry-After: 1`` is answered."""
 _DELAYED = 500

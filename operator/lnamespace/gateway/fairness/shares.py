@@ -46,7 +46,7 @@ class Shares:
         self.limits = limits or ShareLimits()
         self.turns = Turns()
         self.costly: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """Who has a costly request at the API server, of those who use much."""
+        """The owners with a costly request at the API server, of those that use much."""
         self._open: dict[str, list[Share]] = {}
 
     @contextmanager
@@ -104,7 +104,7 @@ class Share:
     Parameters
     ----------
     expansion
-        How many times as long as upstream the objects may be for their tenant.
+        The factor by which objects may be longer for their tenant than upstream.
     """
 
     owner: str = ""
@@ -145,8 +145,8 @@ class Share:
     async def costly_request(self) -> AsyncIterator[None]:
         """Wait until the owner, if it uses much, has no other costly request at the API server.
 
-        Four lists at once occupied all processors of an API server with two. Who uses little, or is
-        alone, does not wait.
+        Four lists at once occupied all processors of an API server with two. An owner that uses
+        little, or is alone, does not wait.
         """
         if not self.shares.turns.needs_turns(self.owner):
             yield

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 R = TypeVar("R")
 
 Clock = Callable[[], float]
-"""Returns seconds."""
+"""A function that returns seconds."""
 
 _REMEMBERED = 1000
 """Tenants and callers that are remembered before the idle ones are removed."""
@@ -162,7 +162,7 @@ class Turns:
         try:
             await waiter
         except BaseException:
-            # Also when the task is cancelled: a turn that is not given back would be the last one.
+            # Also when the task is cancelled: without this, no further turn would be given.
             if waiter.done() and not waiter.cancelled():
                 self.give_back(usage, 0.0)
             raise
@@ -230,7 +230,7 @@ class Turns:
             self._given += 1
             self._turned = usage.turned
             left -= usage.step
-            # Until it is known what the step took.
+            # This is the estimate until the time of the step is known.
             usage.turned += usage.step
             given.append(usage)
         for usage in given:
@@ -270,7 +270,7 @@ class _Metered(Generic[R]):
                 yield waited
                 took = yield from self._turn()
             except BaseException as error:  # noqa: BLE001 - it is for what waits
-                # At once: what is cancelled is to let go of what it has.
+                # At once: a cancelled task must release what it holds.
                 go_on = partial(steps.throw, error)
             else:
                 go_on = partial(steps.send, None)

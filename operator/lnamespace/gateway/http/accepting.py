@@ -15,7 +15,7 @@ from lnamespace.runtime.addresses import Address
 _AT_ONCE = 100
 """Connections that are accepted before others may run."""
 _PAUSE = 0.2
-"""Seconds until the next try, where the system has no room for a further connection."""
+"""Seconds until the next try, if the system has no room for a further connection."""
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Acceptor:
             self._begin(accepted)
 
     def _pause(self, error: OSError) -> None:
-        """Stop accepting for a moment: a listener that cannot accept would wake us endlessly."""
+        """Stop accepting for a moment: otherwise the event loop would try without a pause."""
         log.warning("no further connection can be accepted", extra={"error": str(error)})
         loop = asyncio.get_running_loop()
         for each in self._sockets:

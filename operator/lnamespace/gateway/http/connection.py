@@ -109,7 +109,7 @@ class ClientConnection(asyncio.Protocol):
         if self.task:
             self.task.cancel()
         self._server.closed(self)
-        # Parser and connection refer to each other: otherwise the body waits for the collector.
+        # Parser and connection refer to each other: without this, garbage keeps the body.
         self._reset()
         self._queue.clear()
         self._early.clear()
@@ -160,7 +160,7 @@ class ClientConnection(asyncio.Protocol):
         self._grow(len(name) + len(value) + _HEADER)
 
     def on_headers_complete(self) -> None:
-        """Answer ``Expect: 100-continue``, and refuse to be expected anything else."""
+        """Answer ``Expect: 100-continue``, and refuse any other expectation."""
         expected = [value.lower() for key, value in self._headers if key == "expect"]
         if expected and expected != ["100-continue"]:
             raise _Unacceptable(417, "ExpectationFailed", "Expect is for 100-continue")
@@ -229,8 +229,8 @@ class ClientConnection(asyncio.Protocol):
     def _refuse(self, status: ApiStatus) -> None:
         """Answer by a Status, and close when the client has had time to read it.
 
-        A client that is sending a body reads no answer before it is sent; a connection that is
-        closed with unread data is reset, and the answer is lost.
+        A client reads no answer before it has sent its body. If the connection is closed with
+        unread data, it is reset, and the answer is lost.
         """
         log.warning("refused", extra={"code": status.code, "reason": status.message})
         body = status.encode()
@@ -272,9 +272,9 @@ class ClientConnection(asyncio.Protocol):
     async def write(self, data: bytes) -> None:
         """Write, and wait while the client reads too slowly.
 
-        In parts: TLS would keep a long answer a second time, and a client that reads it slowly but
-        steadily would be cut off for not having taken all of it within the minute for a part. After
-        each, others may run.
+        The data are written in parts. Otherwise TLS would keep a second copy of a long answer, and
+        a client that reads slowly but steadily would be cut off, because it has a minute for each
+        part. Other tasks may run after each.
         """
         if self._refused:
             raise ConnectionAbortedError("what came after this request was refused")

@@ -63,7 +63,7 @@ class Exchange:
         self.on_stream: Callable[[], object] | None = None
         """Called when an answer begins whose length is not known."""
         self.websocket: WebSocket | None = None
-        """Takes the parts of an answer whose length is not known; None: they are of its body."""
+        """Takes the parts of an answer of unknown length; None if they are parts of its body."""
 
     @property
     def answered(self) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 PART = 128 * 1024
-"""Bytes that are written before waiting for the reader, so that others may run."""
+"""Bytes that are written before a pause for the reader, in which other tasks may run."""
 HIGH_WATER = 256 * 1024
 """Bytes that wait for a reader before the other side is asked to pause."""
 

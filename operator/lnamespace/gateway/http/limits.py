@@ -10,23 +10,23 @@ class ServerLimits:
     Parameters
     ----------
     head
-        The request line and the headers together.
+        Bytes of the request line and the headers together.
     body
-        The API server accepts 3 MiB; a request to a pod through the proxy may be longer.
+        Bytes of a body. The API server accepts 3 MiB; a request to a pod may be longer.
     arrive
-        From the first byte of a request to its last.
+        Seconds from the first byte of a request to its last.
     shutdown
-        How long a closed connection waits for the client's TLS close_notify.
+        Seconds that a closed connection waits for the client's TLS close_notify.
     idle
-        Between two requests.
+        Seconds between two requests.
     stalled
-        How long a client may read nothing while data waits for it.
+        Seconds in which a client may read nothing while data waits for it.
     handshakes
         Connections whose TLS handshake is not done; one more ends the oldest.
     backlog
         Connections that the system keeps until they are accepted.
     bodies
-        All bodies together of requests that are not answered, authenticated or not.
+        Bytes of all bodies of requests that are not answered, authenticated or not.
     """
 
     head: int = 64 * 1024

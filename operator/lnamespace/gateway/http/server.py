@@ -46,7 +46,7 @@ class HttpServer:
         self.draining = True
 
     async def stop(self) -> None:
-        """Accept no more, let requests under way end for a while, close what is left."""
+        """Accept no more, wait a while for requests under way, and close the other connections."""
         if self._sweeper is None:
             return
         for acceptor in self._acceptors:
@@ -68,8 +68,8 @@ class HttpServer:
     def opened(self, connection: ClientConnection) -> None:
         """Add a new connection; over the limit, close those that have been idle for longest.
 
-        Several at once, because a scan of all takes milliseconds. They are of the owner with the
-        most idle connections: a tenant that opens thousands loses its own.
+        Several are closed at once, because a scan of all takes milliseconds. They belong to the
+        owner with the most idle connections: a tenant that opens thousands loses its own.
         """
         self._open.add(connection)
         excess = len(self._open) - self.limits.connections

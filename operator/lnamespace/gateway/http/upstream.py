@@ -66,7 +66,7 @@ class UpstreamPool:
         if body or method in ("POST", "PUT", "PATCH"):
             sized.append(("Content-Length", str(len(body))))
         head = encode_request_head(method, target, sized)
-        # The API server closes it also where the kubelet refuses, and the answer does not say so.
+        # The API server closes it also if the kubelet refuses, and the answer does not say so.
         last = any(name == "upgrade" for name, _ in sized)
         connection = None if last or lasting else self._kept()
         if connection and method in ("GET", "HEAD"):

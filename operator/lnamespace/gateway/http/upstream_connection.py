@@ -93,7 +93,7 @@ class UpstreamResponse:
     def close(self) -> None:
         """Release the connection, which is reused if the answer has arrived completely.
 
-        Only once: afterwards it may carry another answer.
+        Call it once only: afterwards the connection may carry another answer.
         """
         if not self._closed:
             self._closed = True
@@ -157,7 +157,7 @@ class UpstreamConnection(asyncio.Protocol):
     async def exchange(self, head: bytes, body: bytes, *, bodiless: bool) -> UpstreamResponse:
         """Send a request; return when the head of the answer has arrived.
 
-        ``bodiless``: the answer to HEAD has no body, whatever its headers say.
+        ``bodiless`` is for HEAD, whose answer has no body, whatever its headers say.
         """
         self._parser = httptools.HttpResponseParser(self)
         self._bodiless = bodiless
@@ -175,7 +175,7 @@ class UpstreamConnection(asyncio.Protocol):
         return await answered
 
     async def _write(self, head: bytes, body: bytes) -> None:
-        """Write a long request in parts, between which others may run.
+        """Write a long request in parts, between which other tasks may run.
 
         The API server may answer before it is complete; the rest is then not sent.
         """

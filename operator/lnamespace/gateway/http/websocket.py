@@ -18,9 +18,9 @@ from lnamespace.translate.protocol.websocket import BEARER_PROTOCOL
 
 _HANDSHAKE = ("connection", "upgrade", "sec-websocket-")
 _MOST = 4096
-"""Bytes of a message that a client may send. Nobody reads them: the answer is all there is."""
+"""Bytes of a message that a client may send. They are not used: only the answer has content."""
 _STEP = 256
-"""Bytes of frames that are parsed before others may run: 42 empty pings take 1 to 2 ms."""
+"""Bytes of frames that are parsed before other tasks run: 42 empty pings take 1 to 2 ms."""
 
 Metered = Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
 
@@ -100,7 +100,7 @@ class WebSocket:
             while data := await sent.take():
                 for start in range(0, len(data), _STEP):
                     self._protocol.receive_data(data[start : start + _STEP])
-                    self._protocol.events_received()  # Messages are for nobody.
+                    self._protocol.events_received()  # Messages of the client are dropped.
                     await self._write(connection)
                     await asyncio.sleep(0)
                 if self._protocol.close_expected():

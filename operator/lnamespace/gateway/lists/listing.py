@@ -20,7 +20,7 @@ from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.translate.requests.headers import merged_headers
 
 _END_SECONDS = 1.0
-"""How long a list that is forbidden in a namespace waits to see the namespace deleted."""
+"""Seconds that a list which is forbidden in a namespace waits for the end of the namespace."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class PageRequest:
     Parameters
     ----------
     version
-        The resource version that the list must have exactly; empty: as the client asked.
+        The resource version that the list must have exactly; empty means as the client asked.
     limit
         The most items; 0: all.
     continue_
@@ -42,11 +42,11 @@ class PageRequest:
 
 
 Fetch = Callable[[PageRequest], Awaitable[bytes | None]]
-"""Return one list as JSON; None leaves its namespace out; an exception ends the merged list."""
+"""A function that returns one list as JSON; None leaves its namespace out."""
 
 
 def first_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first failure of a group; the client is answered one."""
+    """Return the first failure of a group: the client gets one answer."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

@@ -46,7 +46,7 @@ class MineCaller:
     def owner(self) -> str:
         """Return a key that differs between callers who may see different things.
 
-        A digest: it is kept with each watch and each list, and somebody may have 200 groups.
+        It is a digest: each watch and list keeps it, and a caller may have 200 groups.
         """
         subjects = sorted((each.kind.value, each.namespace, each.name) for each in self.subjects)
         told = msgspec.json.encode([self.user, subjects])
@@ -56,7 +56,7 @@ class MineCaller:
     def account(self) -> str:
         """Return the key of the login, whose requests count together.
 
-        By whom they impersonate, a sudoer of eight LNamespaces had 256 times the limits.
+        When impersonated users counted, a sudoer of eight LNamespaces had 256 times the limits.
         """
         return self.impersonator or self.owner
 
@@ -80,7 +80,7 @@ _CERTIFICATE = (
 
 
 def impersonation_of(headers: Headers) -> Headers:
-    """Return the headers that say whom a request impersonates."""
+    """Return the headers of a request that name the impersonated user."""
     return tuple(each for each in headers if each[0].startswith(_IMPERSONATION))
 
 
@@ -115,12 +115,12 @@ class CallerAuthenticator:
         return MineCaller(login.user, frozenset(login_subjects(login)), credentials)
 
     async def impersonated(self, caller: MineCaller, acting: Headers) -> MineCaller:
-        """Return the user whom a caller impersonates: the API server names them, if it may be.
+        """Return the user whom a caller impersonates, as the API server names them.
 
         Parameters
         ----------
         acting
-            What :func:`impersonation_of` returned.
+            The result of :func:`impersonation_of`.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class CallerAuthenticator:
         return MineCaller(user.username, subjects, credentials, impersonator=caller.owner)
 
     async def may_impersonate(self, caller: MineCaller) -> bool:
-        """Return whether a caller may still impersonate whom they do, as far as is known."""
+        """Return whether a caller may still impersonate their user, as far as is known."""
         try:
             async with asyncio.timeout(_REVIEW_SECONDS):
                 response = await self.as_caller.review_self(caller.credentials)

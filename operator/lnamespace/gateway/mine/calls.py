@@ -22,7 +22,7 @@ from lnamespace.translate.requests.headers import USER_AGENT
 WITHOUT_ANY = (
     ("Warning", '299 - "no LNamespace gives you rights: ask a manager for `kubectl lns grant`"'),
 )
-"""The answer to people who have no rights in any namespace."""
+"""The answer to users who have no rights in any namespace."""
 
 _FRESH_SECONDS = 3.0
 
@@ -43,7 +43,7 @@ class Platform:
     as_caller: Upstream
 
     async def version(self) -> str:
-        """Return the resource version of now."""
+        """Return the present resource version."""
         return await current_version(self.as_gateway)
 
 

@@ -141,7 +141,7 @@ class MineHandler:
             return
 
         def cut(ended: asyncio.Task[None]) -> None:
-            # Also after a failure that nobody thought of: then nobody would look again.
+            # Also after an unexpected failure, after which there would be no further check.
             if not ended.cancelled():
                 inbound.exchange.connection.transport.abort()
 
@@ -161,10 +161,10 @@ class MineHandler:
                 return
 
     async def _acting(self, login: MineCaller, acting: Headers, share: Share) -> MineCaller:
-        """Return the caller: who is logged in, or whom they impersonate."""
+        """Return the caller: the login, or the user whom it impersonates."""
         if not acting:
             return login
-        # Counted as a request: people without any right had hundreds reviewed at a time.
+        # This counts as a request: users without any right had hundreds reviewed at a time.
         with self.in_flight.counted(login.owner, _COUNTED):
             async with self.in_flight.lane(login.owner, _COUNTED):
                 return await share.metered(self.authenticator.impersonated(login, acting))
@@ -191,7 +191,7 @@ class MineHandler:
             await self._pass(inbound, request)
 
     def _open_to_all(self, caller: MineCaller, request: Request) -> str:
-        """Return the URL to read by the gateway's own account, which may for anybody; or empty."""
+        """Return the URL of a document that the gateway reads for every caller; or empty."""
         if request is None or request.verb != "get":
             return ""
         query = f"?{encode_query(request.query)}" if request.query else ""
@@ -242,7 +242,7 @@ class MineHandler:
                 raise ConnectionAbortedError("the rights in the namespace have ended")
 
         try:
-            # In a task of its own, whose time counts for the caller too.
+            # It runs in a task of its own, whose time counts for the caller too.
             metered = inbound.share.metered
             await answer_while_allowed(lambda: metered(answer()), next_change, confirm)
         finally:

@@ -19,7 +19,7 @@ _PAUSE = 0.05
 _KEPT_HEADERS = frozenset({"audit-id", "cache-control", "warning"})
 """Headers of the API server's answers that the merged list keeps."""
 _END_SECONDS = 0.5
-"""How long a list waits to learn that rights have ended where it was refused."""
+"""Seconds that a refused list waits for the news that rights have ended."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _PageStart:
     limit
         The most items; 0: all.
     start
-        Where it begins; None: with the first item.
+        The position at which it begins; None for the first item.
     """
 
     limit: int
@@ -78,7 +78,7 @@ class MineLister:
         await call.exchange.answer(200, (content_type, *headers), encoded)
 
     def _page(self, call: MineCall) -> _PageStart:
-        """Return the page that is asked for, before anything is asked."""
+        """Return the requested page, before any request upstream."""
         limit = max(parse_number(call.request.parameter("limit") or "0"), 0)
         token = call.request.parameter("continue") or ""
         start = self.sealer.unseal(call.request, call.caller.owner, token) if token else None

@@ -20,7 +20,7 @@ def reflect_lnamespaces(
         rights.update_namespace(old, new, store.last_version)
 
     store = Store[WatchedObject](changed)
-    # Tenants label the Namespaces of their LClusters as they like.
+    # Tenants choose the labels of Namespaces in their LClusters, so these are left out.
     selector = f"{MANAGED_BY}={names.prefix},!{names.lcluster_label}"
     read = PartReader(names.lcluster_label).metadata
     return Reflector(client, NAMESPACE, store, read, selector)

@@ -66,12 +66,15 @@ class NamespaceRights:
         self._bindings: dict[str, dict[str, WatchedObject]] = {}
         """By namespace and name, also where they do not count."""
         self._ended: OrderedDict[tuple[Subject, str], ObservedAt] = OrderedDict()
-        """When the rights of a subject in a namespace ended last: once for each, so that nobody
-        pushes out what is known of others by being taken off and added again."""
+        """When the rights of a subject in a namespace ended last.
+
+        There is one entry for each, so that a subject that is removed and added again does not
+        displace the entries of others.
+        """
         self._floor = 0
-        """The version before which nothing is known of rights that ended."""
+        """The version before which ends of rights are not known."""
         self._listed: OrderedDict[tuple[int, str], float] = OrderedDict()
-        """By the hash of the subjects: 10,000 lists of people with 200 groups held 200 MB."""
+        """By the hash of the subjects: 10,000 lists of users with 200 groups held 200 MB."""
         self._listeners: dict[Subject, set[Listener]] = {}
 
     def begin(self, version: int) -> None:
@@ -106,8 +109,8 @@ class NamespaceRights:
     ) -> None:
         """Update the rights after a Namespace became an LNamespace's, or is none any more.
 
-        The bindings of others do not count: whoever is an admin of any namespace could bind all
-        people there, delete it again, and so end everybody's watches.
+        Bindings in other namespaces do not count: an admin of any namespace could bind all users
+        there, delete the binding, and so end the watches of all.
         """
         item = new or old
         if item is None or (new is not None) == (item.name in self._lnamespaces):
@@ -147,7 +150,7 @@ class NamespaceRights:
 
     def recently_granted(self, subjects: Subjects, namespace: str, seconds: float) -> bool:
         """Return whether the API server may not know yet of the rights in a namespace."""
-        # Not by held(): it was built once for each of a caller's namespaces.
+        # held() is too slow here: it was built once for each of a caller's namespaces.
         spaces = (self._held.get(subject, {}).get(namespace, {}) for subject in subjects)
         bindings = [at for each in spaces for at in each.values()]
         oldest = min(bindings, key=lambda each: each.version, default=None)
@@ -173,8 +176,8 @@ class NamespaceRights:
     def resumption(self, subjects: Subjects, version: str) -> Resumption:
         """Return the changes that a client has missed when it resumes at a version.
 
-        Another replica may have answered the client's list a little before we, or it, observed a
-        right: an event that is sent twice harms nobody.
+        Another replica may have answered the client's list a little before it or we observed a
+        right. An event that is sent twice does no harm.
         """
         if not is_version(version) or int(version) < self._floor:
             return Resumption(lost=True)

@@ -61,7 +61,7 @@ def _types(groups: Iterable[DiscoveredGroup]) -> Iterator[ResourceType]:
 def parse_platform_request(
     method: str, target: str, table: ResourceTable
 ) -> ResourceRequest | PathRequest | None:
-    """Parse a request to the platform's cluster; None if only the API server can judge it.
+    """Parse a request to the platform's cluster; None if only the API server can read it.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def spans_namespaces(request: ResourceRequest) -> bool:
 
 
 def confirm_options(request: ResourceRequest) -> None:
-    """Refuse options that the API server refuses, also where no namespace is asked.
+    """Refuse options that the API server refuses, also if there is no namespace to ask.
 
     Upstream each watch has options of the gateway's own (docs/decisions/0043).
 
