@@ -75,7 +75,7 @@ _CERTIFIED = (
 )
 
 ProbeServer = Callable[[Probes], AbstractAsyncContextManager[object]]
-"""Serve probes inside a context manager."""
+"""A function that serves probes inside a context manager."""
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +86,9 @@ def run(settings: Settings, answer: ProbeServer | None = None, lock: int | None 
     Parameters
     ----------
     answer
-        Answer probes inside a context; None: at ``--health-listen``.
+        Answers probes inside a context; None means at ``--health-listen``.
     lock
-        Locked for each write to the audit log; None: no other process writes there.
+        Locked for each write to the audit log; None if no other process writes there.
 
     Raises
     ------
@@ -182,8 +182,8 @@ class _Process:
     @cached_property
     def sealer(self) -> TokenSealer:
         """Return the sealer of continue tokens."""
-        # Not by the serving key where there is a root: after its renewal a replica that has started
-        # since would take no token of one that has not.
+        # The root's key and not the serving key, if there is a root: after a renewal, a replica
+        # that has started since would accept no token of one that has not.
         root = self.root
         return TokenSealer((root.sealing_key if root else derive_key(self.context.private_key),))
 
@@ -200,7 +200,7 @@ class _Process:
 
     @cached_property
     def webhook_service(self) -> GatewayService | None:
-        """Return the Service for the webhooks of tenants; None: tenants have no webhooks."""
+        """Return the Service for the webhooks of tenants; None if tenants have no webhooks."""
         named = self.settings.gateway_webhook_service
         if not named or self.root is None:
             return None
@@ -232,7 +232,7 @@ class _Process:
         return tenants
 
     async def measure_usage(self, tenants: Tenants) -> TenantUsage:
-        """Return how much each tenant uses, kept current."""
+        """Return the usage of each tenant, kept current."""
         usage = TenantUsage(
             tenants,
             ObjectCounter(self.platform.as_gateway, tenants),

@@ -76,7 +76,7 @@ class Gateway:
     mine
         The endpoint for people who have LNamespaces; None if it is off.
     audit
-        None: nothing is audited.
+        The audit log; None if nothing is audited.
     """
 
     host: str
@@ -146,9 +146,8 @@ class Gateway:
         if destination.tenant == MINE:
             if self.mine is None:
                 raise no_tenant(self.host)
-            record.audited = (
-                False  # There people are themselves upstream: the platform's log has it.
-            )
+            # There users are themselves upstream: the platform's own log has them.
+            record.audited = False
             await self.mine.serve(exchange, destination)
             return
         inbound = await self._authenticate(exchange, destination, record)
@@ -170,7 +169,7 @@ class Gateway:
         self, inbound: InboundRequest, request: ResourceRequest | PathRequest
     ) -> None:
         exchange = inbound.exchange
-        # Once more: it may have waited for its turn since it was admitted.
+        # Once more: the request may have waited since it was authorized.
         inbound = self._authorized(self._with_current_user(inbound), request)
         if isinstance(request, PathRequest):
             base, tenant = inbound.destination.base, inbound.tenant.name
@@ -258,7 +257,7 @@ class Gateway:
         async def forward() -> None:
             await self.forwarder.forward(call, tenant.namespaces, tenant.totals)
 
-        # A log that was followed went on after its reader was off the list: it has no upgrade.
+        # A followed log has no upgrade, and went on after its reader was removed from the list.
         if request.verb != "watch" and request.subresource not in CONNECTIONS:
             await forward()
             return
@@ -304,7 +303,7 @@ def _call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
     sent = inbound.exchange.request
     view = inbound.tenant.view
     if request.in_pod:
-        # Only then: a copy loses what the view has cached.
+        # Only then: a copy loses the cached values of the view.
         view = replace(view, in_pod=True)
     if request.resource.group_resource == RESOURCE_QUOTAS:
         view = replace(view, totals=inbound.tenant.totals.shown)

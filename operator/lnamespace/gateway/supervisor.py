@@ -24,15 +24,15 @@ from lnamespace.settings import Settings
 
 _ASK_SECONDS = 1.0
 _SILENT_SECONDS = 5.0
-"""How long a worker may not answer until it counts as not ready."""
+"""Seconds without an answer after which a worker counts as not ready."""
 _HUNG_SECONDS = 30.0
-"""How long it may not answer until it is killed: as long as the kubelet waits for a gateway."""
+"""Seconds without an answer after which it is killed: as the kubelet waits for a gateway."""
 _START_SECONDS = 60.0
-"""How long one that is started again may take to answer, as a startup probe has it."""
+"""Seconds that a restarted worker may take to answer, as by a startup probe."""
 _METRICS_SECONDS = 5.0
 _LONGEST_DELAY = 30.0
 _END_SECONDS = 15.0
-"""How long workers may take to end after the drain time."""
+"""Seconds that workers may take to end after the drain time."""
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def run(settings: Settings) -> None:
     Raises
     ------
     SettingsError
-        The workers cannot run: the log has what they said.
+        The workers cannot run; the log has their messages.
     """
     if not sys.platform.startswith("linux"):
         raise SettingsError("--gateway-workers: several need Linux, which spreads connections")
@@ -66,7 +66,7 @@ class Worker:
     answered_at
         The time of its last answer, in seconds of the event loop; None before the first.
     failures
-        How often it ended since it was last ready.
+        The number of times that it ended since it was last ready.
     was_ready
         Whether it has been ready at all.
     ending
@@ -216,7 +216,7 @@ def first_problem(problems: Mapping[int, str | None]) -> str | None:
 
 
 async def _supervise(settings: Settings) -> None:
-    # No file of the file system, of which nothing may be writable.
+    # A file in memory, because the file system may be read-only.
     lock = os.memfd_create("lnamespace-gateway")
     stop = stop_event()
     workers = [Worker(number) for number in range(settings.gateway_workers)]

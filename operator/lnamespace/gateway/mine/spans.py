@@ -128,7 +128,7 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
     if resource.namespaced:
         segments += ["namespaces", namespace]
     else:
-        # First and rendered anew: a selector that ends in a backslash would swallow what follows.
+        # Our term comes first, and the client's is rendered: its last backslash would escape ours.
         own = str(FieldTerm("metadata.name", namespace))
         theirs = _rendered_anew(request.parameter("fieldSelector") or "")
         selector = f"{own},{theirs}" if theirs else own
@@ -140,7 +140,7 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
 
 @lru_cache(maxsize=64)
 def _rendered_anew(field_selector: str) -> str:
-    """Return a client's field selector; read once, and not for each of 1,000 namespaces."""
+    """Return a client's field selector; it is parsed once, not for each of 1,000 namespaces."""
     return render_field_selector(parse_field_selector(field_selector))
 
 

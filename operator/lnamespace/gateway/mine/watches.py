@@ -142,7 +142,7 @@ class _SpanningWatch:
         self._call = call
         self._count = count
         self._known = set(held)
-        """The namespaces in which the caller has rights, as far as this watch has followed."""
+        """The namespaces with rights of the caller, as far as this watch has followed."""
         self._watched = set(there)
         self._opened: set[str] = set()
         self._changed = asyncio.Event()
@@ -152,7 +152,7 @@ class _SpanningWatch:
         request = replace(
             asked,
             initial_events=self._replays,
-            # A login may have ended that the API server is not asked about again.
+            # The API server is not asked again whether the login has ended.
             seconds=min(asked.seconds, _LONGEST),
         )
         self._merged = MergedWatch(request, self._open, log, call.share, count.opening)
@@ -162,14 +162,14 @@ class _SpanningWatch:
     def _resumed(self, request: WatchRequest, log: ResumeLog) -> Resumption:
         """Return the namespaces whose events must be sent to the client again.
 
-        The log of what was sent says it; after a restart, resource versions do.
+        The log of sent events shows them; after a restart, resource versions do.
         """
         rights, subjects = self._call.rights, self._call.caller.subjects
         reached = log.positions_at(request.key, request.version)
         if reached is None:
             return rights.resumption(subjects, request.version)
         joined = frozenset(each for each in self._watched if not reached.get(each))
-        # Not by what is held: the right to watch this may have been bound by hand, and have ended.
+        # Held rights do not show it: the right to watch this may have been bound by hand.
         lost = NOWHERE in reached.values() or not reached.keys() <= self._watched
         return Resumption(joined, lost)
 
@@ -197,7 +197,7 @@ class _SpanningWatch:
             self._merged.join(namespace)
         keeper = asyncio.create_task(self._keep())
         try:
-            # What the API server refuses is refused here, and is no stream that ends at once.
+            # A refusal of the API server must be one here, and not a stream that ends at once.
             await self._merged.wait_begun()
             await self._send(first)
         finally:
@@ -217,7 +217,7 @@ class _SpanningWatch:
                 # All of them were counted, also those that could not be watched.
                 self._count.add(-len(left))
                 gone = left & self._watched
-                # Without waiting for turns: rights end at once also for who uses much.
+                # This waits for no turn: rights end at once also for a caller that uses much.
                 self._revoke(gone)
                 await self._call.share.metered(self._tell(gone, joined))
         except Exception as error:  # noqa: BLE001 - who reads the events raises it
@@ -255,7 +255,7 @@ class _SpanningWatch:
         if namespace not in self._merged.told and not await self._selects(namespace):
             return b""
         version = call.rights.ended(call.caller.subjects, namespace)
-        # The name alone: what the Namespace is like after the end of the rights is not theirs.
+        # The name alone: after the end of the rights the caller may not see the Namespace.
         return deleted_event(gone_namespace(namespace, call.accept), str(version))
 
     async def _selects(self, namespace: str) -> bool:

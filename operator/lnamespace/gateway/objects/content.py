@@ -20,7 +20,7 @@ from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import Refused, forbidden
 
 _SEEN_SECONDS = 0.5
-"""How long a created object counts as under way after the answer, until a watch reports it."""
+"""Seconds that a created object counts as under way after the answer, until a watch has it."""
 
 _LIMITED = frozenset({NAMESPACES, CRDS})
 
@@ -57,7 +57,7 @@ class ContentQuota:
     Parameters
     ----------
     limits
-        What the platform allows each LCluster.
+        The limits that the platform sets to each LCluster.
     definitions
         Returns the names upstream of the CustomResourceDefinitions of a tenant.
     """

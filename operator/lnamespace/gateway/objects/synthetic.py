@@ -39,7 +39,7 @@ async def answer_synthetic(call: TenantCall) -> None:
 
 
 async def _watch(call: TenantCall, objects: SyntheticObjects) -> None:
-    """Send the initial events, and end at the timeout, or when the objects are others.
+    """Send the initial events, and end at the timeout, or when the objects have changed.
 
     The client then resumes at its version, which is too old, and lists again.
     """

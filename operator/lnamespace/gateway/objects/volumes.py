@@ -16,11 +16,11 @@ from lnamespace.translate.protocol.verbs import READ_VERBS
 from lnamespace.translate.requests.targets import is_dynamic_volume
 
 MarkedVolumes = Callable[[str], bool]
-"""Return whether all volumes that provisioners made for a tenant's claims bear its mark."""
+"""A function that returns whether all volumes provisioned for a tenant's claims have its label."""
 
 
 def no_volume_is_marked(_tenant: str) -> bool:
-    """Return false: nothing marks volumes."""
+    """Return False: volumes get no label."""
     return False
 
 

@@ -57,11 +57,11 @@ class JsonEncoding:
     stream_content_type = JSON
 
     async def encode(self, answer: bytes) -> bytes:
-        """Return an answer as it is."""
+        """Return an answer unchanged."""
         return answer
 
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
-        """Return an answer as it is."""
+        """Return an answer unchanged."""
         yield from ()
         return answer
 
@@ -79,7 +79,7 @@ class IndentedJsonEncoding(JsonEncoding):
 
 
 def indented_json(answer: bytes) -> bytes:
-    """Return an answer for people; as it is, if it is nested too deeply."""
+    """Return an answer for people; unchanged if it is nested too deeply."""
     try:
         return msgspec.json.format(answer.rstrip(b"\n"), indent=2) + b"\n"
     except RecursionError:
@@ -124,6 +124,6 @@ _ENCODINGS: Mapping[str, type[AnswerEncoding]] = {
 
 
 def answer_encoding(media_type: str, *, indented: bool = False) -> AnswerEncoding:
-    """Return how a client is answered in a media type; ``indented``: JSON is for people."""
+    """Return the encoder for a media type; ``indented`` means JSON for people."""
     plain = IndentedJsonEncoding if indented else JsonEncoding
     return _ENCODINGS.get(media_type, plain)()

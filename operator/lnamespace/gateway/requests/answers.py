@@ -30,7 +30,7 @@ from lnamespace.translate.requests.headers import NOT_CACHED, headers_down
 _TEXT = "text/plain; charset=utf-8"
 _DISCOVERY = "g=apidiscovery.k8s.io"
 _STEP = 16 * 1024
-"""Bytes of events that are translated before others may run: a millisecond or two."""
+"""Bytes of events that are translated before other tasks may run: a millisecond or two."""
 
 
 class UpstreamRefused(Exception):
@@ -66,7 +66,7 @@ def _is_json(headers: Headers) -> bool:
 def _status_of(status: int) -> bytes:
     """Return a Status instead of a text: priority and fairness refuses by text, for one.
 
-    The text may be of any proxy before the API server, and cannot be translated.
+    The text may come from any proxy before the API server, and cannot be translated.
     """
     phrase = responses.get(status, "Unknown Error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -117,7 +117,7 @@ async def send_events(
 ) -> None:
     """Send the events of a watch as they come, and an ERROR event where it fails.
 
-    Others may run after every few of them: a new watch sends all objects.
+    Other tasks may run after every few of them: a new watch sends all objects.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class TenantCall:
         """Return whether kubectl writes the last-applied annotation, after an apply.
 
         The API server writes the annotation too, in upstream spelling. kubectl read it in tenant
-        spelling, and was in conflict with itself.
+        spelling, and conflicted with its own write.
         """
         return self.parameter("fieldManager") == "kubectl-last-applied"
 
@@ -104,6 +104,6 @@ class TenantCall:
         Raises
         ------
         Refused
-            BadRequest: it is none, in the words of the API server.
+            BadRequest in the words of the API server: the parameter is not a number.
         """
         return parse_number(self.parameter(name) or "0")

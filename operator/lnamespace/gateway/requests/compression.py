@@ -9,7 +9,7 @@ LARGE = 128 * 1024
 """Bytes from which kube-apiserver compresses an answer."""
 GZIPPED: Headers = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
 _LEVEL = 1
-"""That of kube-apiserver, too: the next ones take twice the time for a tenth of the bytes."""
+"""The level of kube-apiserver: the next ones take twice the time to save a tenth of the bytes."""
 _GZIP_WINDOW = 31
 """zlib's number for gzip with the largest window."""
 _STEP = 256 * 1024
@@ -23,7 +23,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def gzip_steps(body: bytes) -> Generator[None, None, bytes]:
-    """Return a body in gzip; pause where others may run."""
+    """Return a body in gzip; pause so that other tasks may run."""
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
     whole, found = memoryview(body), []
     for start in range(0, len(body), _STEP):

@@ -120,7 +120,7 @@ class Tenants:
             group.create_task(self.discovery.keep())
             first, *others = self._reflectors
             group.create_task(first.run())
-            # Of the other objects less is kept where they are an LCluster's.
+            # Fewer parts of the other objects are kept if they belong to an LCluster.
             await first.synced.wait()
             for reflector in others:
                 group.create_task(reflector.run())
@@ -205,9 +205,10 @@ class Tenants:
     def _read_claimed(self, item: WatchedObject) -> LCluster | None:
         """Return an LCluster that is to be served; None for one without the controller's finalizer.
 
-        The controller writes it when the LCluster gets its name. Without it, a former LCluster of
-        this name may have left objects (``deletionPolicy: Retain``), or the controller is done with
-        a deletion and something else holds the LCluster. The gateway would hand these objects out.
+        The controller writes the finalizer when the LCluster gets its name. Without it, a former
+        LCluster of this name may have left objects (``deletionPolicy: Retain``), or the controller
+        has finished a deletion that waits for another finalizer. The gateway would serve these
+        objects.
         """
         try:
             cluster = decode_lcluster(item.raw)

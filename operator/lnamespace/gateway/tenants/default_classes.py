@@ -45,7 +45,7 @@ class MarkedClasses:
     def default(self) -> str:
         """Return the name of the default class; empty if none is marked.
 
-        Of several the newest is it, and of those the one whose name comes first, as on any cluster.
+        It is the newest one, and of several the one whose name comes first, as on any cluster.
         """
         if not self._sorted:
             return ""

@@ -15,9 +15,9 @@ NamespaceListener = Callable[[str, bool], None]
 
 
 _GRANT_SECONDS = 10.0
-"""How long a request waits until the tenant has its rights in a new namespace."""
+"""Seconds that a request waits until the tenant has its rights in a new namespace."""
 _FRESH_SECONDS = 10.0
-"""How long the API server's authorizer may be behind our watch of RoleBindings."""
+"""Seconds that the API server's authorizer may be behind our watch of RoleBindings."""
 
 
 class _WatchedMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -85,7 +85,7 @@ class TenantNamespaces:
         return len(self._there)
 
     def all(self) -> list[str]:
-        """Return those that are not closed, in the order in which the API server lists."""
+        """Return the namespaces that are not closed, in the order in which the API server lists."""
         return sorted(each for each in self._there if not self.closed(each))
 
     def closed(self, namespace: str) -> bool:

@@ -26,7 +26,7 @@ from lnamespace.translate.protocol.resources import ResourceType
 PAUSE = 0.1
 """Seconds between two requests."""
 LEAST_SECONDS = 600.0
-"""Between two counts of one tenant."""
+"""Seconds between two counts of one tenant."""
 
 _POLL_SECONDS = 1.0
 _PERSON = "lnamespace-gateway"
@@ -129,7 +129,7 @@ def counted_paths(view: View, namespaces: list[str]) -> Iterator[str]:
     Parameters
     ----------
     namespaces
-        In upstream spelling.
+        The tenant's namespaces in upstream spelling.
     """
     for each in view.resources.types:
         if each.group in _TWICE or not each.versions or not each.serves_verb("list"):

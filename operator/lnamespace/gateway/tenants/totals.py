@@ -36,9 +36,9 @@ from lnamespace.translate.protocol.media_types import JSON
 
 _PAUSE = 0.1
 _SECONDS = 5.0
-"""How long a request waits for a share. Moving one takes the controller some tenths of a second."""
+"""Seconds that a request waits for a share, which the controller moves in some tenths of one."""
 _ASK_AGAIN = 0.5
-"""Seconds after which a request asks again: others may have used what was moved for it."""
+"""Seconds after which a request asks again: others may have used the share that was moved."""
 
 Answer = tuple[UpstreamResponse, bytes]
 
@@ -50,7 +50,7 @@ class TenantTotals:
     Parameters
     ----------
     totals
-        From ``spec.quota``; empty where the tenant has none.
+        The totals of ``spec.quota``; empty if there are none.
     used
         The used amounts of the shares' ResourceQuotas, by namespace in upstream spelling.
     """

@@ -19,7 +19,7 @@ class TenantUsage:
 
 
 def expose_usage(usage: TenantUsage, server: HttpServer, metrics: GatewayMetrics) -> bytes:
-    """Return all metrics in Prometheus' text format. Nothing is asked for them here."""
+    """Return all metrics in Prometheus' text format, without any request."""
     metrics.connections.set(server.connections)
     metrics.tenants.set(len(usage.tenants))
     metrics.forget_lclusters({each.name for each in usage.tenants})

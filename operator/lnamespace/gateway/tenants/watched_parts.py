@@ -47,7 +47,7 @@ class PartReader:
     Parameters
     ----------
     label
-        The label whose value is the tenant: the only one that is looked at in every object.
+        The label whose value is the tenant: the only one that is read from every object.
     """
 
     label: str
@@ -66,9 +66,9 @@ class PartReader:
         return replace(item, raw=encode(found), labels=labels)
 
     def rbac(self, raw: bytes | Raw) -> WatchedObject:
-        """Read a Role or a binding without managed fields; of annotations with its own rule only.
+        """Read a Role or a binding without managed fields, and only with the gateway's annotation.
 
-        In the annotation is what an aggregated ClusterRole gathers.
+        The annotation has the aggregation rule of a ClusterRole.
         """
         item, members = read_watched(raw), _members(raw)
         metadata = _members(members["metadata"])

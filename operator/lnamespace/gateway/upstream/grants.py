@@ -47,8 +47,8 @@ async def send_until_granted(
 def _lacks_rights(refusal: bytes) -> bool:
     """Return whether the authorizer refused, by the beginning of the message.
 
-    Tenants write the messages of their webhooks and policies: a match anywhere in it would let them
-    have each request sent two hundred times.
+    Tenants write the messages of their webhooks and policies: if a match anywhere in it counted,
+    they could cause two hundred repetitions of each request.
     """
     try:
         message = msgspec.json.decode(refusal, type=_Refusal).message

@@ -27,7 +27,7 @@ class UpstreamIdentity:
     Parameters
     ----------
     tenant
-        Empty: the gateway's own account, for cluster-scoped objects.
+        The tenant; empty for the gateway's own account, for cluster-scoped objects.
     person
         The name of the sender, for the audit log.
     user
@@ -108,7 +108,7 @@ class Upstream:
         Raises
         ------
         ClusterError
-            The API server does not say.
+            The API server does not answer.
         """
         response = await self.review_self()
         body = await response.read()
@@ -178,5 +178,5 @@ class Upstream:
         return body
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the unused connections."""
         self._pool.close()

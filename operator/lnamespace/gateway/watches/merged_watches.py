@@ -44,7 +44,7 @@ _SHORTEST, _LONG = 1800, 3600
 
 
 Open = Callable[[MemberRequest], Awaitable[UpstreamResponse]]
-"""Open the watch of one namespace."""
+"""A function that opens the watch of one namespace."""
 
 
 class MergedWatch:
@@ -73,15 +73,15 @@ class MergedWatch:
         self._end_due = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
         self.told: set[str] = set()
-        """Namespaces of which the client was last sent something that is there."""
+        """Namespaces of which the last event that the client was sent is of an existing object."""
         self.headers: Headers = ()
-        """Those of the first answer; all of them have the same warnings."""
+        """The headers of the first answer; all answers have the same warnings."""
         self._refusal: Exception | None = None
         self._left: set[str] = set()
         self._joining: set[str] = set()
         """Namespaces whose initial events may not all have been sent."""
         self._partly: set[str] = set()
-        """Those of them of which some were sent."""
+        """Those joining namespaces of which some initial events were sent."""
         self._bookmarked = "0"
         self._failure: Exception | None = None
         seconds = request.seconds or random.randint(_SHORTEST, _LONG)
@@ -164,7 +164,7 @@ class MergedWatch:
             self._withheld = None
         self._queue.caught_up(namespace)
         if self._withheld and self._end_due and not self._replaying:
-            # Nobody else would say that the initial events are over, until the next bookmark.
+            # Otherwise the next bookmark would be the first to end the initial events.
             self._withheld = replace(self._withheld, held=0)
             with suppress(asyncio.QueueFull):
                 self._queue.put_nowait(self._withheld)
@@ -221,7 +221,7 @@ class MergedWatch:
                 raise error
             if event.line and (line := self._next(event)):
                 yield line
-            # Not when it is queued: 320 watches that nobody read held 1 GB, and none was counted.
+            # Not when it is queued: 320 watches without a reader held 1 GB that was not counted.
             self._share.release(event.held)
 
     def _next(self, event: QueuedEvent) -> bytes:

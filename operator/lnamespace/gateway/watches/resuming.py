@@ -144,7 +144,7 @@ class WatchHistory:
 
     @property
     def size(self) -> int:
-        """Return how many steps and positions it has."""
+        """Return the number of its steps and positions."""
         return len(self._steps) + len(self.positions) + 1
 
     def add(self, namespace: str | None, version: str, *, sent: bool) -> None:
@@ -196,7 +196,7 @@ class _OwnersHistories:
     size: int = 0
 
     def drop_oldest(self) -> int:
-        """Forget the history that is silent for longest, and return how long it was."""
+        """Forget the history without a step for longest, and return its size."""
         oldest, _ = self.histories.popitem(last=False)
         size = oldest.size
         self.size -= size
@@ -207,8 +207,8 @@ class _OwnersHistories:
 class ResumeLog:
     """The histories of merged watches, by which clients resume them.
 
-    Each watch has its own: when two send the same version, one may have sent older events of other
-    namespaces, and the other not yet.
+    Each watch has its own history: when two send the same version, one may have sent older events
+    of other namespaces, and the other not yet.
 
     The owner with the longest histories loses its oldest one first. When all owners shared 500
     watches, one tenant with as many pushed out those of all others, whose clients missed events.

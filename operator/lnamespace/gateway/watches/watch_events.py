@@ -84,15 +84,15 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
                 self.wake_up()
 
     def release(self) -> None:
-        """Hold nothing back any more, and wake up who waits."""
+        """Release all events and wake the reader."""
         for timer in self._behind.values():
             timer.cancel()
         self._behind.clear()
         self.wake_up()
 
     def wake_up(self) -> None:
-        """Wake up who waits for an event."""
-        # Nobody waits at a full queue.
+        """Wake the task that waits for an event."""
+        # At a full queue no task waits for an event.
         with suppress(asyncio.QueueFull):
             self.put_nowait(QueuedEvent(""))
 
@@ -101,11 +101,11 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         return len(self._sorted)
 
     def empty(self) -> bool:
-        """Return whether there is nothing to get: nothing is held back when it is too much."""
+        """Return whether no event can be taken; too many events are not held back."""
         return not self._sorted or (self.held_back and not self.full())
 
     def full(self) -> bool:
-        """Return whether nothing more is to be put in."""
+        """Return whether no further event may be put in."""
         return super().full() or self._bytes > _WAITING_BYTES
 
     def _put(self, item: QueuedEvent) -> None:
