@@ -26,7 +26,7 @@ def restored(members: Encoded, scope: Scope) -> Encoded:
     if not _may_differ(members, scope):
         return members
     if is_namespaces(scope.resource):
-        # Of these the managed fields too have to be restored, unless somebody nested them too deep.
+        # Their managed fields must be restored too, unless these are nested too deeply.
         with suppress(RecursionError):
             return _restored(members, scope)
     metadata = object_of(members.get("metadata", b"null")) or {}

@@ -79,7 +79,7 @@ def answer_down_in_steps(
             yield
     del items
     yield
-    # Of a list without items: what else a list has is translated as that of any.
+    # The list without its items: its other members are translated as those of any list.
     members = translator.answer(members | {key: Raw(b"[]")})
     return _joined(members, key, own, b"\n" if body.endswith(b"\n") else b"")
 

@@ -100,7 +100,7 @@ def _name_below(cells: list[Any], scope: Scope) -> dict[str, str]:
 def _printed_requester(row: Encoded, scope: Scope) -> Encoded:
     """Return the cells of a request for a certificate with who asked, in upstream spelling.
 
-    The API server prints the gateway. In a table of a watch the columns are not always told.
+    The API server prints the gateway. The tables of a watch do not always have the columns.
     """
     item = object_of(row.get("object", b"null")) or {}
     found = object_of((object_of(item.get("metadata", b"{}")) or {}).get("annotations", b"{}"))

@@ -71,8 +71,8 @@ class GroupRenaming:
     def schema(self, schema: msgspec.Raw) -> msgspec.Raw:
         """Return one of the group's schemas in tenant spelling.
 
-        What people wrote in a CustomResourceDefinition, such as defaults and descriptions, is
-        copied as it is, also where it looks like a reference.
+        Texts of the author of a CustomResourceDefinition, such as defaults and descriptions, are
+        copied unchanged, also if they look like a reference.
         """
         fields = raw_object(self._referring(schema))
         if GROUP_VERSION_KIND in fields:

@@ -80,7 +80,7 @@ class _WireField:
 
 @dataclass(frozen=True)
 class _KeptPath:
-    """The methods of a path to keep (None: all), and how its group is renamed."""
+    """The methods of a path to keep (None means all), and the renaming of its group."""
 
     methods: frozenset[str] | None = None
     renaming: GroupRenaming | None = None

@@ -50,7 +50,7 @@ BOOTSTRAP_ROLES = PublishedObjects(
     {"kubernetes.io/bootstrapping": "rbac-defaults"},
 )
 """The ClusterRoles that every API server makes; roles of add-ons named ``system:*`` lack the label
-and stay hidden, because they tell what runs on the platform."""
+and stay hidden, because they show what runs on the platform."""
 
 DEFAULT_OBJECTS: Mapping[GroupResource, PublishedObjects] = {
     GroupResource(RBAC, "clusterroles"): BOOTSTRAP_ROLES,
@@ -152,7 +152,7 @@ class CustomGroup(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
 
 
 class _Publication(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The names of each kind, as people write them."""
+    """The names of each kind, as the platform team writes them."""
 
     storage_classes: tuple[str, ...] = (WILDCARD,)
     ingress_classes: tuple[str, ...] = (WILDCARD,)

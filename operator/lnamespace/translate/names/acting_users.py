@@ -23,11 +23,11 @@ WEBHOOK_CALLER = "lcluster:webhooks"
 ACTING_EXTRA = "lcluster-acting"
 """The extra whose one value is the ``userInfo`` inside the tenant's cluster, as JSON.
 
-The API server authorizes each value of an extra: people may be in hundreds of groups.
+The API server authorizes each value of an extra, and a user may be in hundreds of groups.
 """
 
 PLATFORM = "system:platform"
-"""The name that tenants see for all people and programs of the platform."""
+"""The name that tenants see for all users and programs of the platform."""
 
 _CONTROLLERS = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _OF_KUBERNETES = frozenset(

@@ -63,13 +63,13 @@ class View:
     allowances
         The settings of the platform that the tenant's objects may use.
     webhook_route
-        The route of the API server to the tenant's webhooks; None: it has none.
+        The route of the API server to the tenant's webhooks; None if it has none.
     default_classes
         The upstream names of the tenant's own default classes, by their resource.
     platform_groups
         The API groups of the platform's own that the tenant is served something of.
     totals
-        Returns the totals of all namespaces, to show instead of each share; None: there are none.
+        Returns the totals of all namespaces, to show instead of each share; None if there are none.
     namespaces
         The tenant's present namespaces in upstream spelling, to recognize them in texts.
     """
@@ -170,7 +170,7 @@ class View:
         """Return ``GROUP/VERSION`` of an owner in upstream spelling, whether it is served or not.
 
         The garbage collector deletes an object whose owner's kind exists and whose owner does not:
-        as it is, a group of another tenant would tell whether that tenant has the kind.
+        as it is, a group of another tenant would show whether that tenant has the kind.
         """
         group = api_version.rpartition("/")[0]
         common = not group or is_reserved_group(group) or group in self.platform_groups
@@ -196,7 +196,7 @@ class View:
         return f"{plural}{dot}{group[len(self.prefix) :]}"
 
     def user_up(self, user: str) -> str:
-        """Return a user name in upstream spelling, which names nobody of the platform."""
+        """Return a user name in upstream spelling, which is no user of the platform."""
         if user.startswith(SERVICE_ACCOUNT_PREFIX):
             namespace, colon, name = user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
             return f"{SERVICE_ACCOUNT_PREFIX}{self.namespace_up(namespace)}{colon}{name}"
@@ -211,7 +211,7 @@ class View:
         return self._identity_down(user)
 
     def user_group_up(self, group: str) -> str:
-        """Return a group of users in upstream spelling, which names nobody of the platform."""
+        """Return a group of users in upstream spelling, which is no group of the platform."""
         if group.startswith(SERVICE_ACCOUNTS_GROUP):
             namespace = group.removeprefix(SERVICE_ACCOUNTS_GROUP)
             return SERVICE_ACCOUNTS_GROUP + self.namespace_up(namespace)

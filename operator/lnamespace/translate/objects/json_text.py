@@ -32,4 +32,4 @@ def _within_text(value: Any, translate: Callable[[Any], Any]) -> Any:
     try:
         return encode(translate(Raw(text.encode()))).decode()
     except (DecodeError, RecursionError, TypeError):
-        return value  # it is no JSON, and nobody reads it as such
+        return value  # it is no JSON, and not read as such

@@ -160,7 +160,7 @@ class SubjectPlan(Leaf):
     """The translation of a subject of a binding: a user, a group or a ServiceAccount."""
 
     def up(self, value: Any, scope: Scope) -> Any:
-        """Return a subject in upstream spelling, which names nobody of the platform."""
+        """Return a subject in upstream spelling, which is no user of the platform."""
         subject = object_of(value)
         if subject is None:
             return value

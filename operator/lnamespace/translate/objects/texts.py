@@ -63,7 +63,7 @@ def identities_down(view: View, text: str) -> str:
 
 @dataclass(frozen=True)
 class TextPlan(Leaf):
-    """The translation of a text for people; only on the way down."""
+    """The translation of a text for people, on the way down only."""
 
     def up(self, value: Any, scope: Scope) -> Any:
         """Return the text as it is."""

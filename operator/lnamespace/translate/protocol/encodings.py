@@ -51,7 +51,7 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
     Parameters
     ----------
     accept
-        All of the client's headers Accept, joined by commas; empty: anything.
+        All of the client's headers Accept, joined by commas; empty means anything.
 
     Raises
     ------

@@ -49,7 +49,7 @@ BUILT_IN_GROUPS = frozenset(
         "storagemigration.k8s.io",
     }
 )
-"""The API groups of kube-apiserver itself; any other group is somebody's."""
+"""The API groups of kube-apiserver itself; any other group is an extension."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class ResourceType:
     subresources: tuple[Subresource, ...] | None = None
 
     def __hash__(self) -> int:
-        # Not over all subresources and their verbs: plans are looked up for each request.
+        # All subresources and verbs would take too long: plans are looked up for each request.
         return hash((self.group, self.plural))
 
     def serves_version(self, version: str) -> bool:

@@ -16,7 +16,7 @@ _NO_WORDS = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "nul
 
 
 _LONGEST_KEY = 1000
-"""Beyond 1,024 characters a reader takes a key for one only if it is told."""
+"""A key of more than 1,024 characters must be marked as a key, or a reader rejects it."""
 
 
 class _Number(str):

@@ -122,7 +122,7 @@ def location_down(location: str, view: View, base: str = "") -> str:
 
 
 def _proxied(headers: Headers) -> Headers:
-    """Return headers without those that concern one connection or somebody's identity."""
+    """Return headers without those of one connection, and those of an identity."""
     named = {
         option.strip().lower()
         for name, value in headers

@@ -56,7 +56,7 @@ PROVISIONER_ANNOTATIONS = ForbiddenKeys(
         "volume.kubernetes.io/provisioner-deletion-secret-namespace",
     ),
 )
-"""They tell a provisioner which volume to delete, and which Secret to use."""
+"""The fields that name the volume to delete, and the Secret to use, for a provisioner."""
 
 
 def empty_class(view: View) -> str:

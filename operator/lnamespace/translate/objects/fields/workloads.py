@@ -31,7 +31,7 @@ _AFFINITY = plan_at(
     }
 )
 _RESOURCES = plan_at({"limits": RESOURCE_KEYS, "requests": RESOURCE_KEYS})
-# A selector that is not there selects nothing, whoever signs.
+# A missing selector selects nothing, for every signer.
 _TRUST = plan_at({"name": CLUSTER_TRUST_BUNDLE, "labelSelector": TenantSelector(namespaces=False)})
 POD_SPEC = plan_at(
     {
