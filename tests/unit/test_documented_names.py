@@ -1,4 +1,4 @@
-"""Each name in a ``Parameters`` section is an argument, or a field, of what it documents."""
+"""Docstrings: of functions they begin with a verb, and a documented parameter exists."""
 
 import ast
 import re
@@ -9,6 +9,11 @@ REPOSITORY = Path(__file__).parents[2]
 FOLDERS = ("operator", "bench", "hack", "tests")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n\S[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+
+NO_VERBS = re.compile(
+    "(A|All|An|As|By|Each|Every|For|How|In|Its|Of|Our|Seconds|The|Their|Those|What|Where|Whether|"
+    "Which|Who|Whoever) "
+)
 
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -54,3 +59,16 @@ def test_each_documented_parameter_exists() -> None:
         if (unknown := names - real_names(node, classes))
     }
     assert wrong == {}
+
+
+def test_no_docstring_of_a_function_or_property_begins_with_a_noun_or_a_clause() -> None:
+    """The linter checks functions (D401), and neither properties nor all nouns."""
+    folders = ("operator", "bench", "hack", "tests/e2e/support")
+    files = (file for folder in folders for file in (REPOSITORY / folder).rglob("*.py"))
+    wrong = [
+        f"{file.relative_to(REPOSITORY)}:{node.lineno} {node.name}"
+        for file in sorted(files)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, FUNCTIONS) and NO_VERBS.match(ast.get_docstring(node) or "")
+    ]
+    assert wrong == []
