@@ -25,9 +25,6 @@ LCLUSTER_KEYS = "lcluster.tenancy.loblaw.digital/"
 LClusters, in every instance: no two LClusters of a cluster have one name. Tenants neither see nor
 write them."""
 
-SHARE_QUOTA = "lcluster"
-"""The name of the ResourceQuota with a namespace's share of the LCluster's totals."""
-
 PROFILE_OBJECT_NAME = "lnamespace"
 """The name of the ResourceQuota, LimitRange and NetworkPolicy of a profile."""
 
