@@ -91,6 +91,15 @@ def test_the_time_of_a_deletion_is_corrected(url: str, correct: Correct) -> None
     assert {row["event_id"] for row in events(url)} >= {"u/DELETE", "u/DELETE/1", "u/DELETE/2"}
 
 
+@pytest.mark.parametrize(
+    "at", ["2026-03-07T00:00:00Z", "2026-03-07 00:00 UTC", "2026-03-06T20:00:00-04:00"]
+)
+def test_a_time_is_taken_with_any_zone(url: str, correct: Correct, at: str) -> None:
+    """One without a zone was silently taken for UTC, which was hours off."""
+    assert correct("u/DELETE", "--at", at, *WHO)[0] == 0
+    assert known(url)[1] == ("2", 4, 6)
+
+
 def test_an_event_that_did_not_happen_is_voided(url: str, correct: Correct) -> None:
     assert correct("u/2/APPLY", "--void", *WHO)[0] == 0
     assert known(url) == [("1", 0, 8), ("3", 0, None)]
@@ -116,6 +125,8 @@ def test_a_correction_is_corrected(url: str, correct: Correct) -> None:
         (("alive/1/APPLY", "--void"), "has not ended"),
         (("u/1/APPLY", "--at", "2999-01-01T00:00:00Z"), "in the future"),
         (("u/1/APPLY", "--at", "yesterday"), "is not a time"),
+        (("u/DELETE", "--at", "2026-03-07T18:00"), "18:00 names no time zone: write it with a Z"),
+        (("u/DELETE", "--at", "2026-03-07 18:00:00"), "names no time zone"),
         (("u/1/APPLY", "--cost-center", " 9"), "--cost-center:"),
         (("u/1/APPLY", "--cost-center", ""), "--cost-center:"),
         (("u/1/APPLY", "--cost-center", "SHARED"), "--cost-center:"),

@@ -99,7 +99,10 @@ def _add_correct(command: argparse.ArgumentParser) -> None:
     command.add_argument("--reason", default="", help="why it is corrected; stands in the ledger")
     command.add_argument("--by", help="who corrects it [whoever is logged in]")
     command.add_argument(
-        "--at", metavar="TIME", help="when it took effect, such as 2026-10-03T12:00:00Z"
+        "--at",
+        metavar="TIME",
+        help="when it took effect, with its time zone, such as 2026-10-03T12:00:00Z (UTC) or "
+        "2026-10-03T08:00:00-04:00",
     )
     command.add_argument("--void", action="store_true", help="it did not happen")
     for name in _PAYER:

@@ -72,6 +72,16 @@ def _request(arguments: argparse.Namespace) -> Correction:
 
 
 def _instant(text: str) -> datetime:
+    """Read a time that names its zone.
+
+    In a bill a time without one is UTC. A person may mean the clock on the wall: taken for UTC, the
+    correction would be hours off, and nothing would say so.
+    """
+    if cells.names_no_zone(text):
+        raise SettingsError(
+            f"--at: {text.strip()} names no time zone: write it with a Z for UTC, or with the "
+            "distance from UTC, such as 2026-10-03T12:00:00Z or 2026-10-03T08:00:00-04:00"
+        )
     try:
         return _1970 + timedelta(microseconds=cells.instant(text))
     except ValueError as error:

@@ -21,7 +21,8 @@ _DIGITS, _DECIMALS = 20, 60
 """The most digits before and after the point. Numbers of this size can be summed exactly."""
 
 _INSTANT = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:UTC|Z)|[+-]\d\d:?\d\d)?"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?"
+    r"(?P<zone> ?(?:UTC|Z)|[+-]\d\d:?\d\d)?"
 )
 _ZONE = re.compile(r" ?(?:UTC|Z)$")
 _FRACTION = re.compile(r"(\.\d{6})\d+")
@@ -83,6 +84,12 @@ def instant(text: str) -> int:
         return microseconds((read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{_shown(text)} is not a time: {error}") from error
+
+
+def names_no_zone(text: str) -> bool:
+    """Return whether a text is an instant without a time zone."""
+    found = _INSTANT.fullmatch(text.strip())
+    return found is not None and found["zone"] is None
 
 
 @lru_cache(maxsize=4096)
