@@ -1,12 +1,13 @@
 """The ledger keeps its promises through the real BigQuery client, against the protocol."""
 
 import pytest
+from lnamespace.cli import main
 from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database.ledger import Ledger
 
-from tests.bigquery import StandIn
+from tests.bigquery import Fault, Kind, StandIn
 from tests.unit.support.ledger_contract import *  # noqa: F403 - the tests
-from tests.unit.support.ledger_contract import applied
+from tests.unit.support.ledger_contract import applied, day, ended, spans
 
 
 def test_a_batch_is_one_statement(service: StandIn, ledger: Ledger) -> None:
@@ -15,6 +16,20 @@ def test_a_batch_is_one_statement(service: StandIn, ledger: Ledger) -> None:
     before = len(service.faults.requests("queries"))
     assert ledger.append([applied(f"u{number}", 1, 0) for number in range(100)]) == 100
     assert len(service.faults.requests("queries")) == before + 1
+
+
+def test_a_correction_of_an_end_is_written_whole_or_not_at_all(
+    service: StandIn, ledger: Ledger
+) -> None:
+    """The second of two statements failed: who was gone paid on, and no command mended it."""
+    ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
+    wrong = Fault(Kind.ERROR, containing="INSERT", skip=1, status=403, reason="accessDenied")
+    service.faults.add(wrong)
+    words = ["u/DELETE", "--at", day(3).isoformat(), "--reason", "ticket 7", "--by", "fin"]
+    assert main(["ledger", "correct", *words, "--ledger-url", "bigquery://fin-ops/billing"]) == 0
+    (left,) = service.faults.planned()
+    assert left.skip == 0, "the first statement was no INSERT"
+    assert spans(ledger) == [("1", 0, 3)]
 
 
 def test_the_table_is_clustered_by_what_readers_ask_for(service: StandIn, ledger: Ledger) -> None:

@@ -345,7 +345,7 @@ OUTBOX = "records wait in the outbox (kubectl get billingrecords)"
         (["create-table"], OUTBOX),
         (["reconcile"], OUTBOX),
         (["replay"], "run it again"),
-        (["correct", "u/1/APPLY", "--void", "--reason", "r"], "Nothing was written"),
+        (["correct", "u/1/APPLY", "--void", "--reason", "r"], "as a whole or not at all"),
     ],
 )
 def test_a_database_that_does_not_answer_is_an_error(

@@ -48,7 +48,7 @@ def run(ledger: Ledger, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print("nothing was written")
         return 0
-    if ledger.append(made) < len(made):
+    if ledger.append_correction(made) < len(made):
         raise SettingsError(
             f"{arguments.event} was corrected meanwhile, and what was shown is not so: "
             "lnamespace ledger show has who did so, and the id to correct now"

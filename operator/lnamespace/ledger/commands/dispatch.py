@@ -40,7 +40,8 @@ def run(name: str, settings: Settings, arguments: argparse.Namespace) -> int:
 _IN_OUTBOX = "Nothing is lost: records wait in the outbox (kubectl get billingrecords)."
 _AFTER_FAILURE = {
     "replay": "What it has written stays: run it again, for it writes nothing twice.",
-    "correct": "Nothing was written.",
+    "correct": "It is written as a whole or not at all: lnamespace ledger show has it if it is. "
+    "If not, run it again.",
 }
 """The state after a failure of the database, for commands whose rows are in no outbox."""
 

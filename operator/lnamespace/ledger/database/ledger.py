@@ -113,6 +113,19 @@ class Ledger:
             self._columns = ()
             raise
 
+    def append_correction(self, rows: Sequence[Row]) -> int:
+        """Insert the rows of one correction, all or none; return how many were new.
+
+        In one statement, where a statement carries more than a row: in BigQuery each is a
+        transaction, and where the second of a correction of an end failed, the end was taken back,
+        and who was gone paid on. The ids are final: a person has seen them.
+        """
+        self.prepare()
+        with engines.transaction(self.engine) as connection:
+            added = append(connection, self.table, self._columns, rows)
+        self._retracted = None
+        return added
+
     def _append(self, connection: sa.Connection, rows: Sequence[Row]) -> int:
         """Insert the rows, deletions last: their ids depend on retractions."""
         ends = [row for row in rows if row["operation"] == BillingOperation.DELETE]
