@@ -31,6 +31,24 @@ cost AS (
   WHERE cluster_name IS NOT NULL
   GROUP BY 1, 2, 3, 4, 5, 6, 7
 ),
+-- Two clusters of the same names, one in the place of the other: the view has the spans of
+-- both, and the bill cannot tell them apart. Who began last pays.
+span AS (
+  SELECT
+    project_id, cluster_location, cluster_name, namespace, cost_center, valid_from, valid_to,
+    LEAD(valid_from) OVER (
+      PARTITION BY project_id, cluster_location, cluster_name, namespace
+      ORDER BY valid_from, IFNULL(valid_to, TIMESTAMP '9999-12-31'), cost_center
+    ) AS next_from
+  FROM `finance.billing.lnamespace_billing_events_intervals`
+),
+ledger AS (
+  SELECT
+    project_id, cluster_location, cluster_name, namespace, cost_center, valid_from,
+    CASE WHEN valid_to IS NULL OR next_from < valid_to THEN next_from ELSE valid_to END AS valid_to
+  FROM span
+  WHERE next_from IS NULL OR next_from > valid_from
+),
 part AS (
   SELECT
     cost.*,
@@ -42,7 +60,7 @@ part AS (
       MICROSECOND
     ) AS paid
   FROM cost
-  LEFT JOIN `finance.billing.lnamespace_billing_events_intervals` AS ledger
+  LEFT JOIN ledger
     ON ledger.project_id = cost.project_id
     AND ledger.cluster_location = cost.cluster_location
     AND ledger.cluster_name = cost.cluster_name

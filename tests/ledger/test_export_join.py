@@ -101,6 +101,26 @@ def test_the_query_and_the_command_agree_and_the_sum_is_the_bill(
         assert sum(cost for (_, _, of), cost in by_query.items() if of == currency) == amount
 
 
+@pytest.mark.usefixtures("service")
+def test_of_two_clusters_of_the_same_names_who_began_last_pays(
+    client: bigquery.Client, ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One was replaced by another: by the query the open span of the first paid on, for a half."""
+    former = event("shop", "f", 1, at(1), "4711") | {"cluster_uid": "former"}
+    present = event("shop", "p", 1, at(3, 6), "0815") | {"cluster_uid": "present"}
+    same = event("shop", "s", 1, at(3, 6), "") | {"cluster_uid": "third"}
+    tell(ledger, [former, present, same])
+    lines = [
+        Line("shop", at(2), 8.0, ""),
+        Line("shop", at(3), 24.0, "", hours=24),
+        Line("shop", at(5), 2.0, ""),
+    ]
+    by_query, _ = queried(client, lines)
+    by_command = charged("bigquery://fin-ops/billing", lines, tmp_path, capsys)
+    assert by_query == by_command
+    assert by_query == {("payer", "4711", "CAD"): 14, ("payer", "0815", "CAD"): 20}
+
+
 def life(chance: random.Random) -> list[Row]:
     """Namespaces that are made, moved at any microsecond, deleted, and made anew."""
     rows: list[Row] = []
