@@ -349,6 +349,32 @@ async def test_what_waited_pays_from_its_own_though_that_is_recorded_late(desk: 
 
 
 @pytest.mark.usefixtures("waiting")
+@pytest.mark.parametrize("failures", [0, PATIENCE])
+async def test_what_waited_pays_from_its_own_though_the_process_ended_meanwhile(
+    desk: Desk, failures: int
+) -> None:
+    """The API server took no records, and with the process the start was forgotten.
+
+    It paid from its restart on; or, where the status had named the Namespace, for what the
+    predecessor had cost.
+    """
+    desk.deleted(SPACE)
+    desk.cluster.refusals["POST", RECORDS] = 503
+    desk.now[0] = begin = datetime.now(UTC).replace(microsecond=0)
+    await desk.reconcile(failures)
+    own = desk.cluster.objects[SPACE]
+    own["metadata"]["creationTimestamp"] = begin.isoformat()
+    desk.cluster.make(SPACE, own)
+    desk.told(NAMESPACE, SPACE)
+    desk.cluster.refusals.clear()
+    desk.restart()
+    desk.now[0] += timedelta(hours=1)
+    await desk.reconcile()
+    found = datetime.fromisoformat(spec_of(desk, "uid-b.1.apply")["validFrom"])
+    assert begin <= found <= begin + timedelta(seconds=1)
+
+
+@pytest.mark.usefixtures("waiting")
 async def test_what_waited_until_it_was_deleted_paid_for_nothing(desk: Desk) -> None:
     """It and the Namespace that it waited for went together."""
     desk.deleted(SPACE)

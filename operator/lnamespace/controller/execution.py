@@ -83,7 +83,9 @@ class Executor:
         """Create the BillingRecords that are due. Return the failures."""
         match decision.billing:
             case BillingAction.RECORD:
-                return await self.outbox.record(observation.lns, decision.now)
+                namespace = observation.namespace
+                created = namespace.created if namespace and not observation.adopted else ""
+                return await self.outbox.record(observation.lns, decision.now, created)
             case BillingAction.WAIT:
                 self.outbox.note_waiting(observation.lns.uid)
         return []

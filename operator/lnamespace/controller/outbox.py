@@ -6,11 +6,11 @@ else depends on too (docs/decisions/0013-outbox.md).
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
-from lnamespace.controller.status import has_waited
+from lnamespace.controller.status import may_have_waited, namespace_ready_since
 from lnamespace.errors import AlreadyExists, ClusterError
 from lnamespace.kube.client import Client
 from lnamespace.kube.state import ObservedObject
@@ -24,6 +24,9 @@ from lnamespace.ledger.outbox.record import (
 )
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
+
+_SECOND = timedelta(seconds=1)
+"""A creationTimestamp is cut to seconds: the Namespace before it was gone within this one."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,20 @@ class BillingRecorder:
         self.waited.add(uid)
         self.started_at.pop(uid, None)
 
-    async def record(self, lns: LNamespace, now: datetime) -> list[ClusterError]:
+    async def record(
+        self, lns: LNamespace, now: datetime, namespace_created: str = ""
+    ) -> list[ClusterError]:
         """Record who pays, as far as the ledger does not know it yet; return the failures.
 
         An LNamespace that waited for another Namespace of its name pays from the moment when it has
         its own: the owner of the other one paid until then.
+
+        Parameters
+        ----------
+        namespace_created
+            When its Namespace was created for it; empty if it was adopted, or that is not known.
         """
-        failures = await self.create(lns.uid, self._due(lns, now))
+        failures = await self.create(lns.uid, self._due(lns, now, namespace_created))
         if not failures:
             self.forget(lns.uid)
         return failures
@@ -99,7 +109,7 @@ class BillingRecorder:
         If this process ends meanwhile, the publisher waits for the Namespace.
         """
         lns, at = deleted.lns, deleted.at
-        return await self.create(lns.uid, (*pending_records(lns, at), pending_deletion(lns, at)))
+        return await self.create(lns.uid, (*self._due(lns, at), pending_deletion(lns, at)))
 
     async def record_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         """Record that an LNamespace is gone, and first its charges that are not recorded yet."""
@@ -115,12 +125,17 @@ class BillingRecorder:
         self.waited.discard(uid)
         self.started_at.pop(uid, None)
 
-    def _due(self, lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]:
+    def _due(
+        self, lns: LNamespace, now: datetime, namespace_created: str = ""
+    ) -> tuple[BillingRecord, ...]:
         records = pending_records(lns, now)
-        if lns.uid in self.waited or has_waited(lns.status):
-            started_at = self.started_at.setdefault(lns.uid, now)
-            return tuple(_not_before(record, started_at) for record in records)
-        return records
+        if lns.uid not in self.waited and not may_have_waited(lns.status):
+            return records
+        start = self.started_at.get(lns.uid) or _start(lns, now, namespace_created)
+        if start is None:
+            return records
+        self.started_at[lns.uid] = start
+        return tuple(_not_before(record, start) for record in records)
 
     async def create(self, uid: str, records: Iterable[BillingRecord]) -> list[ClusterError]:
         """Create records one after the other: no later one may exist without an earlier one."""
@@ -135,6 +150,17 @@ class BillingRecorder:
                 return [error]
             self.recorded.add(uid)
         return []
+
+
+def _start(lns: LNamespace, now: datetime, namespace_created: str) -> datetime | None:
+    """Return since when an LNamespace has had its own Namespace; None if nobody knows.
+
+    A process that has made the Namespace may have ended before it could record who pays, and its
+    memory with it.
+    """
+    if namespace_created:
+        return min(datetime.fromisoformat(namespace_created) + _SECOND, now)
+    return namespace_ready_since(lns.status) if lns.status.namespace_uid else now
 
 
 def _not_before(record: BillingRecord, moment: datetime) -> BillingRecord:

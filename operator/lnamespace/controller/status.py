@@ -107,11 +107,22 @@ class ReconcileResult:
     done: tuple[Action, ...] | None = None
 
 
-def has_waited(said: Status) -> bool:
-    """Return whether another owner's Namespace had the name, by the last status."""
+def may_have_waited(said: Status) -> bool:
+    """Return whether another owner's Namespace had the name, or may have had it.
+
+    The last status says it. An LNamespace that has its own Namespace and no record may have waited:
+    the status does not say it any more.
+    """
+    if said.namespace_uid:
+        return not said.recorded.generation
     told = said.condition(NAMESPACE_READY)
-    reason = told.reason if told and not said.namespace_uid else ""
-    return reason in (TERMINATING, CONFLICT)
+    return told is not None and told.reason in (TERMINATING, CONFLICT)
+
+
+def namespace_ready_since(said: Status) -> datetime | None:
+    """Return since when an LNamespace has had its own Namespace, by its status; None if unknown."""
+    told = said.condition(NAMESPACE_READY)
+    return told.last_transition_time if told and told.status == "True" else None
 
 
 def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
