@@ -200,6 +200,22 @@ def test_unrecorded_charges_keep_their_order() -> None:
     assert billing(update(paying(old), paying(OLD), "bob", recorded=2)) == OLD
 
 
+def test_an_lcluster_keeps_its_last_recorded_charge_for_namespaces_nobody_has_seen() -> None:
+    """A namespace that was made while the controller was away had no payer until the change."""
+
+    def changed(old: Json, sent: Json, recorded: int) -> Any:
+        request = update(paying(old), paying(sent), "bob", recorded=recorded)
+        kind = msgspec.structs.replace(request.kind, kind="LCluster")
+        return billing(msgspec.structs.replace(request, kind=kind))
+
+    first = changed(OLD, {"costCenter": "2"}, 2)
+    assert first["superseded"] == [OLD]
+    second = changed(first, {"costCenter": "3"}, 2)["superseded"]
+    assert [charge["costCenter"] for charge in second] == ["1", "2"]
+    # Once the controller has recorded the present one, it has seen all that was made before.
+    assert "superseded" not in changed(first, {"costCenter": "2"}, 5)
+
+
 def test_a_sender_cannot_write_unrecorded_charges() -> None:
     old = OLD | {"superseded": [WAITING]}
     for superseded in ([], [{"costCenter": "9"}], None, "x", [WAITING] * 9):

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, Row
-from lnamespace.ledger.outbox.record import deletion, pending_records
+from lnamespace.ledger.outbox.record import deletion, pending_records, recorded_since
 from lnamespace.ledger.outbox.tenant_charge import as_lnamespace, charged_lnamespaces
 from lnamespace.ledger.publisher.reconciliation import compare_with_cluster
 from lnamespace.model.lcluster import ChargedNamespace, LCluster, LClusterSpec, LClusterStatus
@@ -57,6 +57,13 @@ def test_a_namespace_is_charged_from_its_first_second(
     records = pending_records(as_lnamespace(LCLUSTER, prod), NOW)
     assert [(each.cost_center, each.valid_from.day) for each in records] == charges
     assert {(each.namespace, each.lnamespace_uid) for each in records} == {("acme-prod", "u-1")}
+
+
+def test_a_comparison_knows_no_payer_from_before_a_namespace() -> None:
+    """The webhook keeps the last recorded charge, for namespaces that nobody has seen."""
+    dev = ChargedNamespace("acme-dev", "u-2", "2026-01-04T00:00:00Z")
+    known = recorded_since(as_lnamespace(LCLUSTER, dev, recorded=2), 0, NOW)
+    assert [each.cost_center for each in known] == ["2"]
 
 
 def test_only_changes_since_are_recorded_of_a_namespace_that_is_known() -> None:

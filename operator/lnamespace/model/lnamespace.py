@@ -130,7 +130,8 @@ class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
         Meta(
             max_length=SUPERSEDED_MAX,
             description="Former states that the controller has yet to record for the ledger, the "
-            "oldest first. Written by the webhook, whatever was sent.",
+            "oldest first; of an LCluster also the one before these, for namespaces that the "
+            "controller has yet to see. Written by the webhook, whatever was sent.",
         ),
     ] = ()
 

@@ -12,6 +12,7 @@ import msgspec
 from lnamespace.admission.decisions.fields import FieldError, forbidden
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
+from lnamespace.model import lcluster
 from lnamespace.model.lnamespace import SUPERSEDED_MAX, BillingSource, Charge, Provenance
 from lnamespace.payers.resolution import BillingRefusal, resolve
 
@@ -91,7 +92,7 @@ def _charge_of_new(
 
 def _charge_of_update(asked: Json, request: AdmissionRequest, context: ReviewContext) -> Json:
     old = (request.old.get("spec") or {}).get("billing") or {}
-    recorded = ((request.old.get("status") or {}).get("recorded") or {}).get("generation", 0)
+    recorded = _recorded(request)
     waiting = [c for c in old.get("superseded", ()) if _generation(c) > recorded]
     kept = {key: old[key] for key in ("provenance",) if key in old}
     if not is_same_charge(asked, old):
@@ -106,6 +107,16 @@ def _charge_of_update(asked: Json, request: AdmissionRequest, context: ReviewCon
         )
         kept = {"provenance": msgspec.to_builtins(provenance)}
     return asked | kept | ({"superseded": waiting} if waiting else {})
+
+
+def _recorded(request: AdmissionRequest) -> int:
+    """Return the generation up to which no namespace needs a charge any more.
+
+    The last recorded charge of an LCluster is still that of a namespace which the controller has
+    not seen: one was made while it was away, before a change, and nobody paid until the change.
+    """
+    recorded: int = ((request.old.get("status") or {}).get("recorded") or {}).get("generation", 0)
+    return recorded - 1 if request.kind.kind == lcluster.KIND else recorded
 
 
 def _generation(charge: Json) -> int:

@@ -29,9 +29,7 @@ def as_lnamespace(lcluster: LCluster, namespace: ChargedNamespace, recorded: int
     recorded
         The newest generation of the charge that the ledger knows of for this namespace.
     """
-    billing = lcluster.spec.billing
-    if not recorded:
-        billing = _charges_since(billing, namespace.created)
+    billing = _charges_since(lcluster.spec.billing, namespace.created)
     return LNamespace(
         Metadata(
             namespace.name,
