@@ -280,6 +280,24 @@ def test_nobody_cooks_the_books(greedy: Api, admin: Api, cluster: Cluster) -> No
     assert admin.delete(f"{RECORDS}/{mended}")
 
 
+@pytest.mark.parametrize("operation", ["APPLY", "ENDING"])
+def test_the_ledger_alone_says_what_follows_an_event(cluster: Cluster, operation: str) -> None:
+    """After a restore of etcd, or where a finalizer holds a deletion for long."""
+    controller = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
+    ledger = Api(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT))
+    following = record("5")
+    uid = following["spec"]["lnamespaceUID"]
+    following["metadata"]["name"] = f"{uid}.1.{operation}.{operation}".lower()
+    following["spec"] |= {"eventId": f"{uid}/1/{operation}/{operation}", "operation": operation}
+    told = refusal(controller.create, RECORDS, following, status=422)
+    assert "eventId is UID/GENERATION/APPLY" in told
+    assert ledger.create(RECORDS, following, dryRun="All")
+    for wrong in (f"x{uid}/1/{operation}/{operation}", f"{uid}/1/{operation}/DELETE"):
+        following["metadata"]["name"] = wrong.replace("/", ".").lower()
+        following["spec"]["eventId"] = wrong
+        assert refusal(ledger.create, RECORDS, following, status=422)
+
+
 def test_costs_and_names_are_not_for_everybody(alice: Person, sudo: Api) -> None:
     for api in (alice.api, sudo):
         assert refusal(api.items, RECORDS)

@@ -54,8 +54,9 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
         str,
         Meta(
             max_length=512,
-            description="UID/GENERATION/APPLY, UID/DELETE, UID/GENERATION/ENDING, or the id of a "
-            "wrong end and /RETRACT: once for ever.",
+            description="UID/GENERATION/APPLY, UID/DELETE, UID/GENERATION/ENDING, the id of a "
+            "wrong end and /RETRACT, or the id of the event that it follows and /APPLY: once for "
+            "ever.",
         ),
     ]
     operation: Annotated[
