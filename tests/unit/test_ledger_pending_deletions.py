@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.kube.backoff import Backoff
-from lnamespace.ledger.outbox.client import OutboxClient
+from lnamespace.ledger.outbox.client import OutboxClient, decode_queued
 from lnamespace.ledger.outbox.record import BillingRecord, pending_deletion
 from lnamespace.ledger.publisher import pending_deletions as module
 from lnamespace.ledger.publisher.pending_deletions import (
@@ -138,6 +138,36 @@ async def test_a_deletion_takes_effect_when_a_held_namespace_is_gone() -> None:
         await desk.left("u-1.delete")
         spec = desk.server.records["u-1.delete"]["spec"]
         assert datetime.fromisoformat(spec["validFrom"]) >= before
+
+
+async def test_the_next_publisher_knows_that_a_deletion_was_held() -> None:
+    """It was replaced while a finalizer held the LNamespace: the end was that of the request."""
+    lns = going(tenant())
+    async with looking(lns) as desk:
+        desk.announce(pending_deletion(lns, NOW))
+        await desk.left("u-1.2.ending", "u-1.2.ending.ending")
+        kept = dict(desk.server.records)
+    async with looking() as desk:
+        desk.server.records |= kept
+        before = datetime.now(UTC)
+        for shown in kept.values():
+            desk.made.changed(None, decode_queued(msgspec.json.encode(shown)))
+        await desk.left("u-1.delete")
+        spec = desk.server.records["u-1.delete"]["spec"]
+        assert datetime.fromisoformat(spec["validFrom"]) >= before
+
+
+async def test_a_deletion_that_is_held_is_kept_once() -> None:
+    lns = going(tenant())
+    async with looking(lns) as desk:
+        first = pending_deletion(lns, NOW)
+        desk.announce(first)
+        await desk.server.until(lambda: len(desk.server.records) == 2)
+        (made,) = set(desk.server.records) - {first.name}
+        shown = msgspec.json.encode(desk.server.records[made])
+        desk.made.changed(None, decode_queued(shown))
+        await desk.looked(5)
+        assert len(desk.server.records) == 2
 
 
 async def test_a_namespace_without_the_owner_reference_delays_no_deletion() -> None:

@@ -238,6 +238,21 @@ def as_pending(deleted: BillingRecord) -> BillingRecord:
     )
 
 
+def as_held(pending: BillingRecord, now: datetime) -> BillingRecord:
+    """Return the ENDING which says that a deletion was seen to take long: a finalizer holds it.
+
+    It follows the ENDING of the request, and its id too.
+    """
+    return msgspec.structs.replace(
+        pending, event_id=f"{pending.event_id}/{BillingOperation.ENDING}", recorded_at=now
+    )
+
+
+def is_held(pending: BillingRecord) -> bool:
+    """Return whether an ENDING is that of a deletion that was seen to take long."""
+    return pending.event_id.count(f"/{BillingOperation.ENDING}") > 1
+
+
 def as_deleted(pending: BillingRecord, gone: datetime | None = None) -> BillingRecord:
     """Return the deletion that an ENDING has become; the same event as :func:`deletion`.
 

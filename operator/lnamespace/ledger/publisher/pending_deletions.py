@@ -25,7 +25,7 @@ from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import CONCURRENCY, OutboxClient, QueuedRecord
-from lnamespace.ledger.outbox.record import BillingRecord, as_deleted
+from lnamespace.ledger.outbox.record import BillingRecord, as_deleted, as_held, is_held
 from lnamespace.model.lnamespace import Metadata
 
 POLL_SECONDS = 1.0
@@ -36,6 +36,13 @@ REFUSED_AFTER_SECONDS = 90.0
 
 _BACKOFF = Backoff(first=1.0, longest=15.0)
 """The delay between checks of an LNamespace that is terminating, or whose check failed."""
+
+HELD_AFTER_CHECKS = 5
+"""Checks of a terminating LNamespace, half a minute, after which the outbox records it.
+
+The next publisher did not see it. An end while none ran was that of the request, days before where
+a finalizer had held it for days. Most Namespaces are gone sooner, and cost no further write.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +80,8 @@ class _PendingDeletion:
     since
         When its first ENDING was seen, by the monotonic clock. The clocks of other machines differ.
     terminating
-        Whether it, or its Namespace, was seen to exist after its deletion had begun.
+        Whether it, or its Namespace, was seen to exist after its deletion had begun; by the
+        publisher before this one, too.
     gone
         Whether it was seen to be deleted. That is final, for no UID is used twice.
     ended
@@ -92,6 +100,17 @@ class _PendingDeletion:
     recorded: bool = False
     due: float = 0.0
     checks: int = 0
+
+    def add(self, item: QueuedRecord) -> None:
+        """Add an ENDING."""
+        self.items[item.key] = item
+        self.terminating |= is_held(item.record)
+
+    @property
+    def is_to_be_kept(self) -> bool:
+        """Return whether the outbox must keep that it was seen to be terminating."""
+        late = self.terminating and self.checks >= HELD_AFTER_CHECKS
+        return late and not any(is_held(item.record) for item in self.items.values())
 
     @property
     def last(self) -> BillingRecord:
@@ -158,7 +177,7 @@ class PendingDeletions:
         """Handle a change of the outbox; a listener of its store, for ENDINGs alone."""
         if new is not None:
             first = _PendingDeletion(time.monotonic())
-            self._open.setdefault(new.record.lnamespace_uid, first).items[new.key] = new
+            self._open.setdefault(new.record.lnamespace_uid, first).add(new)
         elif old is not None:
             uid = old.record.lnamespace_uid
             if deletion := self._open.get(uid):
@@ -190,6 +209,8 @@ class PendingDeletions:
                 decided = bool(items) and await self._is_decided(uid, deletion)
             if decided:
                 await asyncio.gather(*map(self._outbox.remove, items))
+            elif deletion.is_to_be_kept:
+                await self._outbox.add(as_held(deletion.last, datetime.now(UTC)))
         except ClusterError as error:
             log.warning("an announced end is left for later", extra={"error": str(error)})
             decided = True  # Back off: the next check would fail too.
