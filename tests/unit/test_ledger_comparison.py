@@ -21,6 +21,7 @@ from lnamespace.ledger.publisher.comparison import (
     find_differences,
     labels_of,
     rows_of_cluster,
+    rows_of_other_names,
     withhold_excess,
 )
 from lnamespace.model.lnamespace import (
@@ -120,6 +121,86 @@ def test_a_differing_row_of_the_same_generation_stays() -> None:
     assert compared(rows_of(lnamespace(generation=2)), lnamespace(generation=2, owner="new")) == (
         Differences()
     )
+
+
+def restored(cost_center: str, generation: int, days: float) -> LNamespace:
+    """An LNamespace whose etcd was restored, and who pays for it since a day after the backup."""
+    origin = Provenance(generation, NOW + timedelta(days=days), BillingSource.EXPLICIT, "alice")
+    return lnamespace(
+        generation=generation, recorded=generation, cost_center=cost_center, provenance=origin
+    )
+
+
+def test_after_a_restore_who_pays_by_the_cluster_pays_from_then_on() -> None:
+    """The ledger has generation 5, and the LNamespace is at 2 again: no change was seen."""
+    rows = rows_of(restored("later", 5, 3))
+    (record,) = compared(rows, restored("1", 2, 0)).changed
+    assert (record.event_id, record.generation) == ("u/5/APPLY/APPLY", 5)
+    assert (record.cost_center, record.valid_from) == ("1", LATER)
+    assert compared([to_row(record, ClusterIdentity())], restored("1", 2, 0)) == Differences()
+
+
+@pytest.mark.parametrize("generation", [4, 5])
+def test_a_change_at_a_generation_that_was_used_before_counts_from_its_own_time(
+    generation: int,
+) -> None:
+    """Its event had the id of another, and was taken for known."""
+    rows = rows_of(restored("before", 5, 3))
+    changed = restored("2", generation, 10)
+    (record,) = compared(rows, changed).changed
+    assert (record.event_id, record.generation) == ("u/5/APPLY/APPLY", 5)
+    assert (record.cost_center, record.valid_from) == ("2", NOW + timedelta(days=10))
+    assert compared([to_row(record, ClusterIdentity())], changed) == Differences()
+
+
+def test_after_a_restore_the_same_payer_is_no_difference() -> None:
+    assert compared(rows_of(restored("1", 5, 3)), restored("1", 2, 0)) == Differences()
+    assert compared(rows_of(restored("1", 5, 3)), restored("1", 5, 10)) == Differences()
+
+
+def test_a_change_follows_a_retraction_of_its_generation() -> None:
+    """In the views a RETRACT is the last event of its generation."""
+    (row,) = rows_of(restored("before", 5, 3))
+    row |= {"event_id": "u/DELETE/RETRACT", "operation": "RETRACT", "corrects": "u/DELETE"}
+    (record,) = compared([row], restored("2", 5, 10)).changed
+    assert (record.event_id, record.generation) == ("u/DELETE/RETRACT/APPLY", 6)
+
+
+NEW = ClusterIdentity(cluster_name="new")
+NAMES = NEW.columns()
+
+
+def test_under_a_new_name_of_the_cluster_who_pays_pays_from_then_on() -> None:
+    """Its events were in the ledger under the former name, and nobody paid under the new one."""
+    lns = lnamespace(generation=2)
+    former = [row | {"cluster_name": "old"} for row in rows_of(lns)]
+    renamed = rows_of_other_names(former, NAMES)
+    there = ClusterState((lns,), frozenset({"u"}))
+    found = find_differences([], there, LATER, renamed=renamed)
+    (record,) = found.changed
+    assert found == Differences(changed=(record,))
+    assert (record.event_id, record.generation) == ("u/2/APPLY/APPLY", 2)
+    assert (record.cost_center, record.valid_from) == ("1", LATER)
+
+
+def test_what_the_ledger_lacks_under_any_name_is_recorded_as_it_was() -> None:
+    former = [row | {"cluster_name": "old"} for row in rows_of(lnamespace())]
+    newer = lnamespace(generation=4, at=4, recorded=4, cost_center="2")
+    there = ClusterState((newer,), frozenset({"u"}))
+    found = find_differences([], there, LATER, renamed=rows_of_other_names(former, NAMES))
+    assert [record.event_id for record in found.records] == ["u/4/APPLY"]
+
+
+def test_under_a_name_that_is_taken_back_who_pays_by_now_pays() -> None:
+    """What changed meanwhile was in the ledger under the other name alone."""
+    (here,) = ({**row, "cluster_name": "new"} for row in rows_of(lnamespace()))
+    newer = lnamespace(generation=4, at=4, recorded=4, cost_center="2")
+    (other,) = ({**row, "cluster_name": "old"} for row in rows_of(newer))
+    there = ClusterState((newer,), frozenset({"u"}))
+    renamed = rows_of_other_names([here, other], NAMES)
+    (record,) = find_differences([here], there, LATER, renamed=renamed).records
+    assert (record.event_id, record.cost_center) == ("u/4/APPLY/APPLY", "2")
+    assert rows_of_other_names([here, to_row(record, NEW), other], NAMES) == {}
 
 
 def test_an_lnamespace_that_is_gone_is_deleted_from_now_on() -> None:

@@ -474,6 +474,39 @@ async def test_an_lnamespace_that_another_cluster_ended_is_billed_again(
     assert (open_["lnamespace_uid"], open_["corrects"]) == ("a", "a/DELETE")
 
 
+async def test_after_a_change_of_the_clusters_name_somebody_pays(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    """Each LNamespace that lived on was billed to nobody under the new name."""
+    present(server, "a")
+    ledger.append([applied("a", 1, 1, cost_center="1") | {"cluster_uid": "this-cluster"}])
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: "a/1/APPLY/APPLY" in ledger.ids())
+        await server.until(lambda: 'differences{kind="changed"} 0.0' in metrics_of(made))
+    assert ledger.ids() == ["a/1/APPLY", "a/1/APPLY/APPLY"]
+    found = {row["cluster_name"]: row for row in ledger.read(ledger.intervals())}
+    assert set(found) == {"cluster-a", ""}
+    assert found[""]["lnamespace_uid"] == "a"
+    assert found[""]["valid_to"] is None
+
+
+async def test_after_a_restore_of_etcd_who_pays_by_the_cluster_pays(
+    server: OutboxServer, ledger: Database, tmp_path: Path
+) -> None:
+    """A change after the restore had the generation of one before it, and was left out."""
+    present(server, "a")
+    former = [applied("a", 1, 1, cost_center="1"), applied("a", 4, 2, cost_center="former")]
+    ledger.append([row | dict.fromkeys(CLUSTER_COLUMNS, "") for row in former])
+    async with publishing(server, ledger, tmp_path, flush_seconds=1) as made:
+        await server.until(lambda: "a/4/APPLY/APPLY" in ledger.ids())
+        await server.until(lambda: 'differences{kind="changed"} 0.0' in metrics_of(made))
+    assert ledger.ids() == ["a/1/APPLY", "a/4/APPLY", "a/4/APPLY/APPLY"]
+    spans = sorted(ledger.read(ledger.intervals()), key=lambda row: row["valid_from"])
+    assert [row["cost_center"] for row in spans][:2] == ["1", "former"]
+    assert spans[-1]["event_id"] == "a/4/APPLY/APPLY"
+    assert [row["valid_to"] is None for row in spans] == [False, False, True]
+
+
 async def test_a_second_cluster_of_the_same_names_ends_nothing(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:

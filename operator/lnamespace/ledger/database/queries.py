@@ -144,7 +144,14 @@ def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.S
     ended, uid = _ends(source).subquery("ended"), source.c.lnamespace_uid
     back = _taken_back(source)
     newest = sa.func.row_number().over(
-        partition_by=uid, order_by=[source.c.generation.desc(), source.c.recorded_at]
+        partition_by=uid,
+        # After a restore of etcd several events have one generation.
+        order_by=[
+            source.c.generation.desc(),
+            source.c.operation.desc(),
+            source.c.valid_from.desc(),
+            source.c.recorded_at,
+        ],
     )
     identity = sa.func.max(source.c.cluster_uid).over(partition_by=uid)
     others = [column for column in source.c if column.name != "cluster_uid"]

@@ -172,6 +172,39 @@ def unseen_change(lns: LNamespace, now: datetime) -> BillingRecord:
     )
 
 
+def following_change(
+    lns: LNamespace, event_id: str, generation: int, since: datetime, now: datetime
+) -> BillingRecord:
+    """Return the record of the present billing, for a ledger that has its generation already.
+
+    Of an LNamespace of a restored etcd, other states had its generations; after a change of the
+    cluster's names, the ledger has its events under the former names. Its own event would not be
+    written: there is one of that id.
+
+    Parameters
+    ----------
+    event_id
+        The newest event that the ledger has of it. The record follows that, and its id too.
+    generation
+        Its place among the events of the LNamespace: after those of lower generations.
+    since
+        When it takes effect.
+    """
+    return msgspec.structs.replace(
+        unseen_change(lns, now),
+        event_id=f"{event_id}/{BillingOperation.APPLY}",
+        generation=generation,
+        valid_from=since,
+    )
+
+
+def effective_at(lns: LNamespace, now: datetime) -> datetime | None:
+    """Return when the present billing took effect; None if no webhook saw that."""
+    if not isinstance(lns.spec.billing.provenance, Provenance):
+        return None
+    return _apply_record(lns, lns.spec.billing, now).valid_from
+
+
 def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
     """Return the record that takes back a deletion of an LNamespace that exists.
 

@@ -18,6 +18,8 @@ from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
     deletion_id,
+    effective_at,
+    following_change,
     newest_generation,
     recorded_since,
     retraction,
@@ -26,7 +28,10 @@ from lnamespace.ledger.outbox.record import (
 from lnamespace.model.lnamespace import BILLING_TEXTS, LNamespace
 
 _NOTHING: Mapping[str, str] = {}
-_UNCORRECTED: Mapping[str, Row] = {}
+_NO_ROWS: Mapping[str, Row] = {}
+
+STARTS = (BillingOperation.APPLY, BillingOperation.RETRACT)
+"""The operations from which on somebody pays."""
 
 COMPARED_COLUMNS = (*BILLING_TEXTS.values(), "labels")
 """The columns in which the ledger must agree with the cluster."""
@@ -121,7 +126,8 @@ def find_differences(
     cluster: ClusterState,
     now: datetime,
     ended: Mapping[str, str] = _NOTHING,
-    uncorrected: Mapping[str, Row] = _UNCORRECTED,
+    uncorrected: Mapping[str, Row] = _NO_ROWS,
+    renamed: Mapping[str, Row] = _NO_ROWS,
 ) -> Differences:
     """Compare this cluster's open rows with its LNamespaces.
 
@@ -134,17 +140,22 @@ def find_differences(
         The ids of the deletions in the ledger of LNamespaces that exist, by UID.
     uncorrected
         The rows before their correction by hand, by UID; see :func:`before_corrections`.
+    renamed
+        The newest rows of LNamespaces, by UID, that the ledger has under other names of the
+        cluster; see :func:`rows_of_other_names`.
     """
     known = {row["lnamespace_uid"]: row for row in rows}
     missing: list[BillingRecord] = []
     changed: list[BillingRecord] = []
     for lns in cluster.readable:
-        row = known.get(lns.uid)
+        row = renamed.get(lns.uid) or known.get(lns.uid)
         at = row["generation"] if row else 0  # What was before the row is in the ledger.
         events = () if lns.uid in ended else recorded_since(lns, at, now)
         missing += events
-        if row is not None and not events and _differs(lns, uncorrected.get(lns.uid, row), now):
-            changed.append(unseen_change(lns, now))
+        if row is None or events:
+            continue
+        if lns.uid in renamed or _differs(lns, uncorrected.get(lns.uid, row), now):
+            changed.append(_change_since(lns, row, now))
     gone = (
         _deletion_of(row, now)
         for uid, row in known.items()
@@ -184,6 +195,28 @@ def before_corrections(rows: Iterable[Row], history: Iterable[Row]) -> dict[str,
         if first is not None and first is not row:
             found[row["lnamespace_uid"]] = {name: first[name] for name in row}
     return found
+
+
+def rows_of_other_names(history: Iterable[Row], names: Mapping[str, str]) -> dict[str, Row]:
+    """Return the newest row of each LNamespace, by UID, where it is under other names.
+
+    Somebody changed ``--cluster-name``, ``--project-id`` or ``--cluster-location`` while it lives.
+
+    Parameters
+    ----------
+    history
+        All rows of LNamespaces of which something is missing under these names.
+    names
+        The cluster's names, by the ledger's columns.
+    """
+    starts = (row for row in history if row["operation"] in STARTS)
+    ordered = sorted(starts, key=lambda r: (r["generation"], r["operation"], r["valid_from"]))
+    newest = {row["lnamespace_uid"]: row for row in ordered}
+    return {uid: row for uid, row in newest.items() if not _is_named(row, names)}
+
+
+def _is_named(row: Row, names: Mapping[str, str]) -> bool:
+    return all((row[name] or "") == value for name, value in names.items())
 
 
 def withhold_excess(found: Differences) -> Differences:
@@ -228,13 +261,38 @@ def _differs(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
 
     The answer is False for a row that was corrected by hand, if its original is not known.
     """
-    if is_corrected(row):
-        return False
-    if row["generation"] < newest_generation(lns) or row["generation"] >= lns.metadata.generation:
+    if is_corrected(row) or row["generation"] < newest_generation(lns):
         return False
     present = unseen_change(lns, now)
     wanted = msgspec.structs.asdict(present) | {"labels": labels_text(present.labels)}
-    return any((row[name] or "") != wanted[name] for name in COMPARED_COLUMNS if name in row)
+    if all((row[name] or "") == wanted[name] for name in COMPARED_COLUMNS if name in row):
+        return False
+    return row["generation"] < lns.metadata.generation or _is_restored(lns, row, now)
+
+
+def _is_restored(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> bool:
+    """Return whether the row is of a state that this LNamespace has never had.
+
+    Generations only grow, and each has one payer. A restore of etcd takes them back, and the next
+    change has the generation, and so the event's id, of another one.
+    """
+    since = effective_at(lns, now)
+    return row["generation"] > lns.metadata.generation or bool(since and since > row["valid_from"])
+
+
+def _change_since(lns: LNamespace, row: Mapping[str, Any], now: datetime) -> BillingRecord:
+    """Return the record of the present billing, which is to follow a row.
+
+    It takes effect when the webhook saw it, if that was after the row. A RETRACT is the last event
+    of its generation in the views; the record has the next one then.
+    """
+    if row["generation"] < lns.metadata.generation:
+        return unseen_change(lns, now)
+    since, generation = effective_at(lns, now), row["generation"]
+    if row["operation"] == BillingOperation.RETRACT:
+        generation += 1
+    begun = since if since and since > row["valid_from"] else now
+    return following_change(lns, row["event_id"], generation, begun, now)
 
 
 def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -29,6 +29,7 @@ from lnamespace.ledger.publisher.comparison import (
     find_differences,
     is_corrected,
     rows_of_cluster,
+    rows_of_other_names,
     withhold_excess,
 )
 from lnamespace.ledger.publisher.pending_deletions import namespace_exists, namespace_remains
@@ -152,10 +153,34 @@ async def compare_with_cluster(
     corrected = [row for row in mine if is_corrected(row)]
     history = await asyncio.to_thread(ledger.rows_of, [r["lnamespace_uid"] for r in corrected])
     first, now = before_corrections(corrected, history), datetime.now(UTC)
-    found = await asyncio.to_thread(find_differences, mine, listed, now, ended, first)
+    renamed = await _renamed(ledger, place, mine, ended, listed)
+    found = await asyncio.to_thread(find_differences, mine, listed, now, ended, first, renamed)
     found = replace(found, strangers=strangers)
     found = found if request.end_all else withhold_excess(found)
     return replace(found, gone=await _pending_if_namespace_remains(client, found.gone))
+
+
+async def _renamed(
+    ledger: Ledger,
+    place: ClusterIdentity,
+    rows: Iterable[Row],
+    ended: Collection[str],
+    listed: ClusterState,
+) -> Mapping[str, Row]:
+    """Return the newest rows of LNamespaces, by UID, that the ledger has under former names."""
+    known = {row["lnamespace_uid"]: row["generation"] for row in rows}
+    lacking = [
+        lns.uid
+        for lns in _recorded(listed)
+        if lns.uid not in ended and known.get(lns.uid, 0) < lns.status.recorded.generation
+    ]
+    history = await asyncio.to_thread(ledger.rows_of, lacking)
+    return rows_of_other_names(history, place.columns())
+
+
+def _recorded(listed: ClusterState) -> Iterator[LNamespace]:
+    """Yield the LNamespaces of which the controller has recorded who pays."""
+    return (lns for lns in listed.readable if lns.status.recorded.generation)
 
 
 async def _wrongly_ended(
@@ -168,14 +193,10 @@ async def _wrongly_ended(
     just been recorded.
     """
     known = {row["lnamespace_uid"] for row in rows}
-    recorded = {
-        lns.uid: lns
-        for lns in listed.readable
-        if lns.uid not in known and lns.status.recorded.generation
-    }
-    if not recorded or not ledger.corrects:
+    unknown = [lns.uid for lns in _recorded(listed) if lns.uid not in known]
+    if not unknown or not ledger.corrects:
         return {}
-    ends = await asyncio.to_thread(ledger.deletion_ids, list(recorded))
+    ends = await asyncio.to_thread(ledger.deletion_ids, unknown)
     if not ends:
         return {}
     now = await list_cluster(client, names)
