@@ -7,7 +7,7 @@ import json
 import pytest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.tenants.totals import TenantTotals
-from lnamespace.translate.bodies.patches import APPLY_PATCH
+from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 from tests.unit.support.forwarded import Tenant, forwarding

@@ -5,11 +5,11 @@ import json
 from typing import Any, cast
 
 import pytest
-from lnamespace.gateway.tenants.cache import PRIORITY_CLASS, Tenants
+from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.watched_parts import RBAC_BYTES, PartReader
-from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE
+from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, PRIORITY_CLASS, ROLE
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.attributes import request_attributes
 from lnamespace.translate.bodies.encoded import answer_down, request_up
 from lnamespace.translate.bodies.patches import patch_up
 from lnamespace.translate.names.view import View
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest, parse_request
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 from lnamespace.translate.requests.targets import upstream_target

@@ -1,8 +1,8 @@
 """Which encoding a client is answered in."""
 
 import pytest
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.protocol.encodings import Encoding, encoding_of
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused

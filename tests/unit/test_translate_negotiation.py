@@ -1,12 +1,12 @@
 """Which representation is answered to which header Accept."""
 
 import pytest
+from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.protocol.discovery_formats import (
     AGGREGATED,
     DiscoveryFormat,
     discovery_format,
 )
-from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.protocol.negotiation import accept_clauses, acceptable, wants_indentation
 from lnamespace.translate.protocol.status import Refused
 

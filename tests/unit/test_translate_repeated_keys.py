@@ -1,8 +1,8 @@
 """Keys that are written twice, which the API server is to see."""
 
 import pytest
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.bodies.encoded import request_up
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.repeated import has_repeated_keys
 
 from tests.unit.support.translation import ACME, asked

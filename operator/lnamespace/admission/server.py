@@ -19,6 +19,7 @@ from aiohttp import web
 
 from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
+from lnamespace.kube.media_types import JSON
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.addresses import Address
 from lnamespace.runtime.listener import Connection, ConnectionLimits, Listener
@@ -96,7 +97,7 @@ class _Reply:
 
     status: int
     body: bytes
-    content_type: str = "application/json"
+    content_type: str = JSON
 
     @classmethod
     def text(cls, status: int, text: str) -> "_Reply":
@@ -223,7 +224,7 @@ class Server:
             raise _Refused(404, f"no such path; there are {', '.join(sorted(self._endpoints))}")
         if request.method != "POST":
             raise _Refused(405, "only POST is answered here")
-        if request.content_type != "application/json" or "Content-Encoding" in request.headers:
+        if request.content_type != JSON or "Content-Encoding" in request.headers:
             raise _Refused(415, "send a review as Content-Type: application/json, not compressed")
         if (request.content_length or 0) > endpoint.max_bytes:
             raise _too_large(endpoint.max_bytes)

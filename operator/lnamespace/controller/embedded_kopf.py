@@ -23,7 +23,7 @@ import msgspec
 from lnamespace.errors import Unreadable
 from lnamespace.kube.answers import decode
 from lnamespace.kube.reflector import WatchEvent
-from lnamespace.kube.resources import NAMESPACE, Resource
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, Resource
 
 STALLED = 30.0
 """Seconds in which kopf must deliver the events that it was given."""
@@ -38,9 +38,6 @@ A task can miss a cancellation that arrives together with the result it awaits. 
 than kopf lets handlers finish.
 """
 
-_CRD = Resource(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
-)
 _VERBS = ["list", "watch", "patch"]
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -201,7 +198,7 @@ class _Session:
     ) -> None:
         self.headers = {"User-Agent": "kopf"}
         self._watch = resource.path()
-        self._discovery = _discovery(NAMESPACE, _CRD, resource)
+        self._discovery = _discovery(NAMESPACE, CUSTOM_RESOURCE_DEFINITION, resource)
         self._events = events
         self._fail = fail
 

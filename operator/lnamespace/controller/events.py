@@ -13,12 +13,9 @@ import msgspec
 from lnamespace.controller.status import BEING_DELETED, LIMIT_EXCEEDED, READY
 from lnamespace.errors import ClusterError
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import EVENT, Resource
+from lnamespace.kube.resources import DEFAULT_NAMESPACE, EVENT, Resource
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import LNamespace, TenantObject, TenantStatus
-
-EVENTS_NAMESPACE = "default"
-"""Where Kubernetes keeps the events of cluster-scoped objects."""
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ class EventRecorder:
             "kind": "Event",
             "metadata": {
                 "name": f"{lns.name}.{time_ns():x}",
-                "namespace": EVENTS_NAMESPACE,
+                "namespace": DEFAULT_NAMESPACE,
             },
             "involvedObject": {
                 "apiVersion": self._resource.api_version,
@@ -67,7 +64,7 @@ class EventRecorder:
             "count": 1,
         }
         try:
-            path = EVENT.path(namespace=EVENTS_NAMESPACE)
+            path = EVENT.path(namespace=DEFAULT_NAMESPACE)
             await self._client.create(path, msgspec.json.encode(event))
         except ClusterError as error:
             log.warning("event not posted", extra={"lnamespace": lns.name, "error": str(error)})

@@ -23,6 +23,7 @@ from lnamespace.files.changing import ChangingFile
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import (
+    DEFAULT_NAMESPACE,
     LIMIT_RANGE,
     NETWORK_POLICY,
     PROFILE_RESOURCES,
@@ -38,9 +39,6 @@ LOOK_SECONDS = 1.0
 
 RETRY_SECONDS = 30.0
 """Seconds before the API server is asked again about profiles that could not be used."""
-
-NAMESPACE = "default"
-"""The namespace of the dry runs, which exists in every cluster."""
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +143,7 @@ class Profiles:
             "metadata": {"name": f"lnamespace-profile-{name}"},
             "spec": spec,
         }
-        path = kind.path(namespace=NAMESPACE)
+        path = kind.path(namespace=DEFAULT_NAMESPACE)
         answer = await self._client.create(path, msgspec.json.encode(body), dry_run=True)
         return canonical_json(bytes(answers.decode(_made, answer).spec))
 

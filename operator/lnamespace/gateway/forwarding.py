@@ -24,12 +24,12 @@ from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_
 from lnamespace.gateway.upstream.grants import send_until_granted
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.watching import Watcher
+from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up
 from lnamespace.translate.names.view import CRDS, NAMESPACES
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import confirm_list_options
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import not_found
 from lnamespace.translate.protocol.verbs import (

@@ -9,9 +9,7 @@ import msgspec
 
 from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import Resource
-
-_SERVICE = Resource("", "v1", "Service", "services", namespaced=True)
+from lnamespace.kube.resources import SERVICE
 
 API_SERVER_NAMES = (
     "kubernetes.default",
@@ -39,7 +37,7 @@ async def certified_hosts(client: Client, service: str) -> tuple[str, ...]:
     """
     namespace, _, name = service.partition("/")
     try:
-        found = msgspec.json.decode(await client.get(_SERVICE.path(name, namespace)), type=_Service)
+        found = msgspec.json.decode(await client.get(SERVICE.path(name, namespace)), type=_Service)
     except (ClusterError, msgspec.MsgspecError) as error:
         raise SettingsError(f"--gateway-pod-service: Service {service}: {error}") from error
     return (*found.spec.cluster_ips, *API_SERVER_NAMES)

@@ -22,6 +22,7 @@ from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.kube.media_types import JSON
 from lnamespace.model.lcluster import LCluster
 from lnamespace.translate.names.acting_users import WEBHOOK_CALLER
 from lnamespace.translate.names.view import View
@@ -32,7 +33,6 @@ from lnamespace.translate.names.webhook_routes import (
     WebhookRoute,
 )
 from lnamespace.translate.objects.plans import Foreign
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.percent import encode_segment
 from lnamespace.translate.protocol.request import PathRequest
 from lnamespace.translate.protocol.status import (

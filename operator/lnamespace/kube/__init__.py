@@ -2,7 +2,8 @@
 
 In the order in which the modules build on each other:
 
-* :mod:`~lnamespace.kube.resources` - API resources and their URL paths.
+* :mod:`~lnamespace.kube.resources` - API resources and their URL paths;
+  :mod:`~lnamespace.kube.media_types` - of objects and patches.
 * :mod:`~lnamespace.kube.objects`, :mod:`~lnamespace.kube.metadata` - API objects as values.
 * :mod:`~lnamespace.kube.state` - desired and observed objects, and whether they are equal.
 * :mod:`~lnamespace.kube.plan` - compares them and returns actions; pure.

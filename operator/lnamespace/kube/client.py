@@ -25,11 +25,9 @@ from yarl import URL
 
 from lnamespace import errors
 from lnamespace.kube.answers import does_not_apply, error_of
+from lnamespace.kube.media_types import JSON, JSON_PATCH, MERGE_PATCH, METADATA_LIST
 from lnamespace.kube.sockets import API_SERVER, keep_alive
 
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 FIELD_MANAGER = "lnamespace"
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
@@ -59,7 +57,6 @@ Fence = Callable[[], float]
 Observer = Callable[[str, str, int, float], None]
 """Called for each request: method, path, HTTP status (0: no answer), seconds to the answer."""
 
-_METADATA = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _AS_US = {"fieldManager": FIELD_MANAGER}
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 
@@ -183,7 +180,7 @@ class Client:
 
     async def list_metadata(self, path: str, **params: str) -> bytes:
         """Read a page of a list, of whose objects only the metadata is sent."""
-        request = _Request("GET", path, params, limits=_READ_TIMEOUT, accept=_METADATA)
+        request = _Request("GET", path, params, limits=_READ_TIMEOUT, accept=METADATA_LIST)
         return await self._answer(request)
 
     async def create(self, path: str, body: bytes, *, dry_run: bool = False) -> bytes:

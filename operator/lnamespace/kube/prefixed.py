@@ -17,9 +17,17 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
 from lnamespace.kube.pages import PageSize
 from lnamespace.kube.resources import (
+    CERTIFICATE_SIGNING_REQUEST,
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
+    DEVICE_CLASS,
+    INGRESS_CLASS,
+    PERSISTENT_VOLUME,
+    PRIORITY_CLASS,
+    RUNTIME_CLASS,
+    STORAGE_CLASS,
+    VOLUME_ATTRIBUTES_CLASS,
     Resource,
 )
 
@@ -41,19 +49,14 @@ FIRST_KINDS = (
 )
 """Kinds that can refuse the deletion of other objects, and so are deleted first."""
 
-RETAINED_KINDS = (
-    CUSTOM_RESOURCE_DEFINITION,
-    Resource("", "v1", "PersistentVolume", "persistentvolumes"),
-)
-"""Kinds whose deletion destroys data of Namespaces: custom resources, and the data of claims."""
+RETAINED_KINDS = (CUSTOM_RESOURCE_DEFINITION, PERSISTENT_VOLUME)
+"""Kinds without which what is in Namespaces is lost: custom resources, and the data of claims."""
 
 OTHER_KINDS = (
     *RETAINED_KINDS,
     CLUSTER_ROLE_BINDING,
     CLUSTER_ROLE,
-    Resource(
-        "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"
-    ),
+    CERTIFICATE_SIGNING_REQUEST,
     Resource("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas"),
     Resource(
         "flowcontrol.apiserver.k8s.io",
@@ -61,18 +64,18 @@ OTHER_KINDS = (
         "PriorityLevelConfiguration",
         "prioritylevelconfigurations",
     ),
-    Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses"),
+    INGRESS_CLASS,
     Resource("networking.k8s.io", "v1", "IPAddress", "ipaddresses"),
     Resource("networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs"),
-    Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
-    Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+    RUNTIME_CLASS,
+    DEVICE_CLASS,
     Resource("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"),
-    Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"),
+    PRIORITY_CLASS,
     Resource(_STORAGE, "v1", "CSIDriver", "csidrivers"),
     Resource(_STORAGE, "v1", "CSINode", "csinodes"),
-    Resource(_STORAGE, "v1", "StorageClass", "storageclasses"),
+    STORAGE_CLASS,
     Resource(_STORAGE, "v1", "VolumeAttachment", "volumeattachments"),
-    Resource(_STORAGE, "v1", "VolumeAttributesClass", "volumeattributesclasses"),
+    VOLUME_ATTRIBUTES_CLASS,
 )
 
 ALL_KINDS = (*FIRST_KINDS, *OTHER_KINDS)

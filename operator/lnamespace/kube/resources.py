@@ -37,15 +37,32 @@ def resource_of(path: str) -> str:
 
 
 RBAC = "rbac.authorization.k8s.io"
+DEFAULT_NAMESPACE = "default"
+"""The namespace that every cluster has; Events about cluster-scoped objects are in it."""
 
 NAMESPACE = Resource("", "v1", "Namespace", "namespaces")
 SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
+SECRET = Resource("", "v1", "Secret", "secrets", namespaced=True)
+SERVICE = Resource("", "v1", "Service", "services", namespaced=True)
 EVENT = Resource("", "v1", "Event", "events", namespaced=True)
 ROLE = Resource(RBAC, "v1", "Role", "roles", namespaced=True)
 ROLE_BINDING = Resource(RBAC, "v1", "RoleBinding", "rolebindings", namespaced=True)
 CLUSTER_ROLE = Resource(RBAC, "v1", "ClusterRole", "clusterroles")
 CLUSTER_ROLE_BINDING = Resource(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings")
+
+PERSISTENT_VOLUME = Resource("", "v1", "PersistentVolume", "persistentvolumes")
+STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
+VOLUME_ATTRIBUTES_CLASS = Resource(
+    "storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"
+)
+INGRESS_CLASS = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
+PRIORITY_CLASS = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses")
+RUNTIME_CLASS = Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses")
+DEVICE_CLASS = Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses")
+CERTIFICATE_SIGNING_REQUEST = Resource(
+    "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"
+)
 
 CUSTOM_RESOURCE_DEFINITION = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"

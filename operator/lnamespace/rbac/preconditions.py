@@ -10,11 +10,12 @@ from typing import Any
 
 import msgspec
 
+from lnamespace.kube.media_types import JSON_PATCH
 from lnamespace.translate.protocol.encodings import UNREADABLE
+from lnamespace.translate.protocol.patch_directives import PATCH, RETAIN_KEYS
 from lnamespace.translate.protocol.status import bad_request
 
-JSON_PATCH = "application/json-patch+json"
-_DIRECTIVES = frozenset({"$patch", "$retainKeys"})
+_DIRECTIVES = frozenset({PATCH, RETAIN_KEYS})
 
 
 def with_preconditions(content_type: str, body: bytes, preconditions: Mapping[str, str]) -> bytes:

@@ -11,6 +11,7 @@ server lets all of this pass: it is asked here, of the tenant's own rules.
 import msgspec
 from msgspec.structs import replace
 
+from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.attributes import Attributes, User, access_denied
 from lnamespace.rbac.authorizer import Authorizer
@@ -20,7 +21,7 @@ from lnamespace.translate.protocol.status import bad_request, forbidden
 
 _CERTIFICATES = "certificates.k8s.io"
 _CONNECTIONS = frozenset({"exec", "attach", "portforward"})
-_APPLY = frozenset({"application/apply-patch+yaml", "application/apply-patch+cbor"})
+_APPLY = frozenset({APPLY_PATCH, "application/apply-patch+cbor"})
 _CREATED_BY_UPDATE = frozenset(
     {
         ("", "endpoints"),

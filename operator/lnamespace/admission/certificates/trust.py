@@ -42,7 +42,7 @@ from lnamespace.errors import ClusterError, Conflict, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, Resource
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, SECRET, Resource
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 
@@ -50,7 +50,6 @@ log = logging.getLogger(__name__)
 
 _manifest_decoder = msgspec.json.Decoder(Manifest)
 
-SECRET = Resource("", "v1", "Secret", "secrets", namespaced=True)
 _ADMISSION = "admissionregistration.k8s.io"
 MUTATING = Resource(
     _ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"

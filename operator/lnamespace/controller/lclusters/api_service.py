@@ -17,11 +17,10 @@ from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
 from lnamespace.errors import AlreadyExists, ClusterError, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import SERVICE, Resource
 
 NAME = "kubernetes"
 
-SERVICE = Resource("", "v1", "Service", "services", namespaced=True)
 ENDPOINTS = Resource("", "v1", "Endpoints", "endpoints", namespaced=True)
 ENDPOINT_SLICE = Resource(
     "discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True

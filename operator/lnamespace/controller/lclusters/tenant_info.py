@@ -14,12 +14,10 @@ from lnamespace.controller.lclusters.cost_reports import CostReports, LClusterCo
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import CONFIG_MAP
 from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lcluster import INFO, INFO_NAMESPACE, LCluster
 from lnamespace.model.lnamespace import Provenance
-
-CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
 Data = dict[str, str]
 

@@ -12,13 +12,13 @@ from lnamespace.gateway.requests.answers import answer_encoded, answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
 from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.protocol.create_options import confirm_create_options
 from lnamespace.translate.protocol.encodings import UNREADABLE
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.protobuf.strictness import unknown_fields
 from lnamespace.translate.protocol.quoting import go_quote
 from lnamespace.translate.protocol.request import ResourceRequest

@@ -11,12 +11,11 @@ from lnamespace.gateway.authorization.secondary_checks import (
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.media_types import APPLY_PATCH, JSON
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
 from lnamespace.translate.bodies.encoded import answer_down, media_type_of, request_up
-from lnamespace.translate.bodies.patches import APPLY_PATCH
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.requests.targets import manager_of, upstream_target
 

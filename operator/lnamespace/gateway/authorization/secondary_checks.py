@@ -8,6 +8,7 @@ from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_request, read_stored
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.attributes import Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.secondary import (
@@ -18,7 +19,6 @@ from lnamespace.rbac.secondary import (
     needs_signer,
 )
 from lnamespace.translate.bodies.encoded import answer_down, media_type_of
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import not_found
 
 

@@ -18,14 +18,10 @@ from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
-from lnamespace.kube.resources import CONFIG_MAP, Resource
+from lnamespace.kube.resources import CERTIFICATE_SIGNING_REQUEST, CONFIG_MAP, SECRET
 from lnamespace.kube.store import Store
 from lnamespace.runtime.certificates import key_pem
 
-_REQUESTS = Resource(
-    "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"
-)
-_SECRET = Resource("", "v1", "Secret", "secrets", namespaced=True)
 _RETRY_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
@@ -49,7 +45,7 @@ async def shared_root(client: Client, secret: str) -> RootAuthority:
         The Secret cannot be read or written, or it holds something else.
     """
     namespace, _, name = secret.partition("/")
-    path = _SECRET.path(name, namespace)
+    path = SECRET.path(name, namespace)
     while True:
         try:
             found = msgspec.json.decode(await client.get(path), type=_RootSecret)
@@ -98,7 +94,9 @@ class Signer:
         self._root = root
         self._waiting: asyncio.Queue[WatchedObject] = asyncio.Queue()
         store = Store[WatchedObject](self._changed)
-        self._reflector = Reflector(client, _REQUESTS, store, read_watched, lcluster_label)
+        self._reflector = Reflector(
+            client, CERTIFICATE_SIGNING_REQUEST, store, read_watched, lcluster_label
+        )
 
     async def run(self) -> None:
         """Sign for ever."""
@@ -137,7 +135,9 @@ class Signer:
         now = datetime.now(UTC)
         status = signed_status(request, self._root.tenant_authority(identity), now)
         change = {"metadata": {"resourceVersion": str(item.version)}, "status": status}
-        await self._client.patch(f"{_REQUESTS.path(item.name)}/status", msgspec.json.encode(change))
+        await self._client.patch(
+            f"{CERTIFICATE_SIGNING_REQUEST.path(item.name)}/status", msgspec.json.encode(change)
+        )
         log.info(
             "signed" if "certificate" in status else "not signed", extra={"request": item.name}
         )

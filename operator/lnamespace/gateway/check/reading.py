@@ -28,6 +28,7 @@ from lnamespace.kube.resources import (
     NAMESPACE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
+    STORAGE_CLASS,
     Resource,
 )
 from lnamespace.model.names import Names
@@ -35,7 +36,6 @@ from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
-_STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _AUTHORITIES = "kube-root-ca.crt"
@@ -140,7 +140,7 @@ class PlatformReader:
                 f"--api-group-suffix: this cluster has no LNamespaces of {self.names.group}"
             )
         objects = await self._objects()
-        storage = await self._items(_STORAGE_CLASS)
+        storage = await self._items(STORAGE_CLASS)
         allowed = await self._read("subjectaccessreviews", self._review(), {})
         services = await self._items(_API_SERVICE)
         needed = needed_rights(self.names, self.account, self.published)

@@ -16,7 +16,7 @@ from functools import cached_property
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.answers import error_of
-from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.kube.media_types import JSON
 
 
 @dataclass(frozen=True)

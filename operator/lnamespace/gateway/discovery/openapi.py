@@ -14,6 +14,7 @@ from lnamespace.gateway.discovery.documents import (
 from lnamespace.gateway.discovery.served_apis import ServedApi
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import error_of
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.discovery.openapi_v2 import (
     SwaggerDocument,
     SwaggerPart,
@@ -32,7 +33,6 @@ from lnamespace.translate.discovery.openapi_v3 import (
     parse_index,
     path_up,
 )
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import no_such_path
 
 _MEMORY = 32 * 1024 * 1024

@@ -13,6 +13,7 @@ from lnamespace.gateway.requests.answer_encodings import answer_encoding, indent
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import error_of
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.discovery.documents import (
     api_versions,
     group_document,
@@ -35,7 +36,6 @@ from lnamespace.translate.protocol.discovery_formats import (
     DiscoveryFormat,
     discovery_format,
 )
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.negotiation import acceptable, wants_indentation
 from lnamespace.translate.protocol.request import PathRequest
 from lnamespace.translate.protocol.status import method_not_allowed, no_such_path, not_acceptable

@@ -14,6 +14,7 @@ from lnamespace.gateway.http.exchange import Exchange, Handler
 from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+from lnamespace.kube.media_types import JSON
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
 from lnamespace.translate.protocol.status import ApiStatus
 
@@ -234,7 +235,7 @@ class ClientConnection(asyncio.Protocol):
         """
         log.warning("refused", extra={"code": status.code, "reason": status.message})
         body = status.encode()
-        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        headers = [("Content-Type", JSON), ("Content-Length", str(len(body)))]
         if status.code == HTTPStatus.SERVICE_UNAVAILABLE:
             headers.append(("Retry-After", "1"))
         head = encode_response_head(status.code, (*headers, ("Connection", "close")))

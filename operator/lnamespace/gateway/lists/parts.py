@@ -7,15 +7,12 @@ objects is one of the tenant's own and one of the platform's.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lnamespace.kube.resources import DEFAULT_NAMESPACE
 from lnamespace.translate.names.view import PERSISTENT_VOLUMES, View
 from lnamespace.translate.protocol.request import Query, ResourceRequest
 from lnamespace.translate.protocol.resources import ServingPolicy
 from lnamespace.translate.protocol.selectors import FieldTerm
 from lnamespace.translate.requests.targets import ListedObjects, upstream_target
-
-_EMPTY_IN = "default"
-"""A namespace that every tenant has. A request for one that does not exist is sent for this one,
-with a selector that matches nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +90,18 @@ def list_parts(
 
 def can_ask_nothing(there: Collection[str], view: View) -> bool:
     """Return whether :func:`nothing_of` can be sent: its namespace exists."""
-    return view.namespace_up(_EMPTY_IN) in there
+    return view.namespace_up(DEFAULT_NAMESPACE) in there
 
 
 def nothing_of(request: ResourceRequest) -> ResourceRequest:
-    """Return a request that matches nothing, for a namespace that does not exist."""
+    """Return a request that matches nothing, for a namespace that does not exist.
+
+    It is sent for a namespace that every tenant has.
+    """
     selectors = [value for name, value in request.query if name == "fieldSelector" and value]
     selectors.append(str(FieldTerm("metadata.namespace", request.namespace)))
     asked = with_parameters(request, (("fieldSelector", ",".join(selectors)),))
-    return replace(asked, namespace=_EMPTY_IN)
+    return replace(asked, namespace=DEFAULT_NAMESPACE)
 
 
 def names_of(parts: Iterable[Part]) -> list[str]:

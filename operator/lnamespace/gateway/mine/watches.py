@@ -19,7 +19,7 @@ from lnamespace.gateway.requests.answers import UpstreamRefused, send_events, us
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
-from lnamespace.translate.protocol.media_types import JSON
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.protocol.request import Query
 from lnamespace.translate.protocol.status import ApiStatus, Refused, expired
 

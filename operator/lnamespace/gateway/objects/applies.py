@@ -13,8 +13,8 @@ import msgspec
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_stored
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.translate.bodies.encoded import media_type_of
-from lnamespace.translate.bodies.patches import APPLY_PATCH
 from lnamespace.translate.objects.confinement.ownership import (
     FieldApplier,
     adds_fields,

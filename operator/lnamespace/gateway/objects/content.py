@@ -14,7 +14,7 @@ from lnamespace.gateway.authorization.reviewing import REVIEW_GROUPS
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.translate.bodies.patches import APPLY_PATCH
+from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.translate.names.view import CRDS, NAMESPACES
 from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import Refused, forbidden

@@ -7,9 +7,9 @@ import msgspec
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_stored
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.reviews import user_info
 from lnamespace.translate.bodies.encoded import media_type_of
-from lnamespace.translate.bodies.patches import APPLY_PATCH
 from lnamespace.translate.objects.confinement.certificates import REQUESTER
 from lnamespace.translate.objects.confinement.rules import annotations
 from lnamespace.translate.protocol.resources import GroupResource

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_request, read_stored
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.bodies.encoded import answer_down
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import not_found
 from lnamespace.translate.protocol.verbs import READ_VERBS
 from lnamespace.translate.requests.targets import is_dynamic_volume

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
+from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.protocol.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.protocol.status import not_acceptable
 from lnamespace.translate.protocol.yaml_answers import yaml_lines

@@ -16,9 +16,9 @@ from lnamespace.gateway.http.websocket import WebSocket, asks_for_websocket
 from lnamespace.gateway.requests.answer_encodings import AnswerEncoding
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
+from lnamespace.kube.media_types import JSON
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.bodies.long_lists import LONG, STEPPED, answer_down_in_steps
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.status import (
     ApiStatus,
     Refused,

@@ -22,11 +22,17 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
+    DEVICE_CLASS,
+    INGRESS_CLASS,
     NAMESPACE,
+    PRIORITY_CLASS,
     RBAC,
     RESOURCE_QUOTA,
     ROLE,
     ROLE_BINDING,
+    RUNTIME_CLASS,
+    STORAGE_CLASS,
+    VOLUME_ATTRIBUTES_CLASS,
     Resource,
 )
 from lnamespace.kube.store import Store
@@ -41,17 +47,14 @@ from lnamespace.translate.names.view import View
 from lnamespace.translate.names.webhook_routes import WebhookRoute
 from lnamespace.translate.protocol.resources import GroupResource, ResourceTable
 
-STORAGE_CLASS = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses")
-INGRESS_CLASS = Resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
-PRIORITY_CLASS = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses")
 _CLASSES = (
     CLUSTER_ROLE,
     STORAGE_CLASS,
     INGRESS_CLASS,
     PRIORITY_CLASS,
-    Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
-    Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
-    Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
+    RUNTIME_CLASS,
+    DEVICE_CLASS,
+    VOLUME_ATTRIBUTES_CLASS,
 )
 """The built-in kinds of which the platform may publish objects."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)

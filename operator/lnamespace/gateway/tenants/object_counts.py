@@ -20,6 +20,7 @@ from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.answers import decode
+from lnamespace.kube.media_types import METADATA_LIST
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.resources import ResourceType
 
@@ -30,7 +31,7 @@ LEAST_SECONDS = 600.0
 
 _POLL_SECONDS = 1.0
 _PERSON = "lnamespace-gateway"
-_HEADERS = (("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),)
+_HEADERS = (("accept", METADATA_LIST),)
 _TWICE = frozenset({"events.k8s.io"})
 """Groups whose objects the core group has too."""
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.kube.media_types import JSON
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import RBAC
 from lnamespace.nesting import at_any_depth
@@ -19,7 +20,6 @@ from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.encodings import UNREADABLE
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable
 from lnamespace.translate.protocol.status import Refused

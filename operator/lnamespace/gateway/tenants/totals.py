@@ -23,6 +23,7 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube import answers
+from lnamespace.kube.media_types import JSON
 from lnamespace.kube.resources import EVENT, RESOURCE_QUOTA
 from lnamespace.model.names import SHARE_QUOTA
 from lnamespace.model.quantities import (
@@ -32,7 +33,6 @@ from lnamespace.model.quantities import (
     format_amounts,
     parse_amounts,
 )
-from lnamespace.translate.protocol.media_types import JSON
 
 _PAUSE = 0.1
 _SECONDS = 5.0

@@ -14,14 +14,12 @@ from lnamespace.kube.answers import version_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import PERSISTENT_VOLUME
 from lnamespace.kube.store import Store
 from lnamespace.model.lcluster import tenant_of_name
 from lnamespace.model.quantities import parse_quantity
 from lnamespace.translate.names.view import is_provisioned
 from lnamespace.translate.objects.labels import CLAIMED_BY
-
-PERSISTENT_VOLUME = Resource("", "v1", "PersistentVolume", "persistentvolumes")
 
 
 class _VolumeMeta(msgspec.Struct, frozen=True, rename="camel"):

@@ -10,11 +10,11 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream import UpstreamPool
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
+from lnamespace.kube.media_types import JSON
 from lnamespace.model.names import Names
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
-from lnamespace.translate.protocol.media_types import JSON
 
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _SELF_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

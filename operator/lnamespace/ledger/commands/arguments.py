@@ -4,6 +4,7 @@ import argparse
 
 from lnamespace import settings as options
 from lnamespace.ledger.costs.distribution import RULES
+from lnamespace.model.lnamespace import BILLING_TEXTS
 
 FORMATS = ("table", "csv", "json")
 
@@ -46,8 +47,6 @@ Ids of events: lnamespace ledger show -n NAMESPACE -o csv
 """
 
 _EXAMPLES = {"costs": _COSTS, "correct": _CORRECT}
-
-_PAYER = ("cost_center", "owner", "team", "environment")
 
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +104,7 @@ def _add_correct(command: argparse.ArgumentParser) -> None:
         "2026-10-03T08:00:00-04:00",
     )
     command.add_argument("--void", action="store_true", help="it did not happen")
-    for name in _PAYER:
+    for name in BILLING_TEXTS.values():
         option = f"--{name.replace('_', '-')}"
         command.add_argument(option, dest=f"new_{name}", help="who pays, instead")
     command.add_argument("--dry-run", action="store_true", help="show it, and write nothing")

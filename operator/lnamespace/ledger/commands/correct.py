@@ -19,7 +19,7 @@ from lnamespace.ledger.database.rows import Row
 from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.rules import billing_text_problem
 
-_SHOWN = ("valid_from", "valid_to", "cost_center", "owner", "team", "environment")
+_SHOWN = ("valid_from", "valid_to", *BILLING_TEXTS.values())
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 

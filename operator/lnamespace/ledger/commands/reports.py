@@ -33,11 +33,13 @@ from lnamespace.ledger.outbox.record import (
 )
 from lnamespace.ledger.publisher import reconciliation
 from lnamespace.model.lcluster import decode_lcluster
+from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
 EVENTS = (
-    *("valid_from", "operation", "namespace", "cost_center", "owner", "team", "environment"),
+    *("valid_from", "operation", "namespace"),
+    *BILLING_TEXTS.values(),
     *("labels", "billing_source", "billing_source_group", "requester", "changed_by"),
     *("generation", "event_id", "recorded_at", "lnamespace_uid", "cluster_uid", "corrects"),
     "reason",

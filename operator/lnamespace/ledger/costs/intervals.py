@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from lnamespace.ledger.costs.allocation import FOREVER, Cluster, Payer, Span, Spans, microseconds
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
-
-_PAYER = ("cost_center", "owner", "team", "environment")
+from lnamespace.model.lnamespace import BILLING_TEXTS
 
 
 def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
@@ -23,7 +22,7 @@ def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
         The database fails.
     """
     found = ledger.intervals().subquery("found")
-    names = (*CLUSTER_COLUMNS, "namespace", "valid_from", "valid_to", *_PAYER)
+    names = (*CLUSTER_COLUMNS, "namespace", "valid_from", "valid_to", *BILLING_TEXTS.values())
     here = dict(zip(CLUSTER_COLUMNS, cluster, strict=True)) if cluster else {}
     query = sa.select(*(found.c[name] for name in names)).where(
         *(found.c[name] == value for name, value in here.items())
@@ -36,7 +35,7 @@ def by_namespace(intervals: Iterable[Mapping[Any, Any]]) -> Spans:
     payers: dict[Payer, Payer] = {}
     found: dict[tuple[Cluster, str], list[Span]] = defaultdict(list)
     for row in intervals:
-        payer = Payer(*(row[name] or "" for name in _PAYER))
+        payer = Payer(*(row[name] or "" for name in BILLING_TEXTS.values()))
         payer = payers.setdefault(payer, payer)  # One object for all the spans of a payer.
         span = Span(microseconds(row["valid_from"]), _end(row["valid_to"]), payer)
         cluster = (

@@ -10,6 +10,7 @@ from dataclasses import replace
 from msgspec import DecodeError, Raw, ValidationError
 from msgspec.json import encode
 
+from lnamespace.kube.media_types import JSON
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
 from lnamespace.translate.bodies.confined import confined_up
@@ -22,7 +23,6 @@ from lnamespace.translate.objects.confinement.rules import Path
 from lnamespace.translate.objects.default_classes import with_default_class
 from lnamespace.translate.objects.managed_fields import leave_managed_fields
 from lnamespace.translate.objects.plans import Encoded, Foreign, ObjectPlan, object_of, text_of
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.repeated import has_repeated_keys
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.request_json import check_text, json_of_body

@@ -7,12 +7,12 @@ from time import perf_counter
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder, encode
 
+from lnamespace.kube.media_types import JSON
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.plans import Encoded, Foreign, object_of, text_of
-from lnamespace.translate.protocol.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.verbs import SELECTING_VERBS
 

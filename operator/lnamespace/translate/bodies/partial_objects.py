@@ -25,12 +25,14 @@ from lnamespace.translate.objects.plans import (
     object_of,
     text_of,
 )
+from lnamespace.translate.protocol.patch_directives import (
+    DELETE_FROM_PRIMITIVE_LIST,
+    PATCH,
+    RETAIN_KEYS,
+    SET_ELEMENT_ORDER,
+)
 from lnamespace.translate.protocol.status import Refused, bad_request
 
-PATCH = "$patch"
-RETAIN_KEYS = "$retainKeys"
-SET_ELEMENT_ORDER = "$setElementOrder/"
-DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/"
 GUARDED_LISTS = frozenset({"matchConditions", "webhooks"})
 """Lists that the gateway adds to, or whose elements are confined."""
 MERGED_LISTS = frozenset({"volumes", "webhooks"})

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import DecodeError, ValidationError
 from msgspec.json import Decoder, encode
 
+from lnamespace.kube.media_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from lnamespace.translate.bodies.answers import encoded
 from lnamespace.translate.bodies.json_patch import json_patch_up
 from lnamespace.translate.bodies.object_names import refuse_names
@@ -27,10 +28,6 @@ from lnamespace.translate.protocol.status import (
 )
 from lnamespace.translate.protocol.yaml_bodies import to_json
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 """Custom resources have no strategic merge patch."""

@@ -8,12 +8,10 @@ reference must have the Event's own: the gateway adds it there, and removes it o
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.kube.resources import DEFAULT_NAMESPACE
 from lnamespace.translate.objects.metadata import WholePlan
 from lnamespace.translate.objects.plans import Encoded, Scope, object_of, text_of
 from lnamespace.translate.objects.references import referenced_type
-
-DEFAULT = "default"
-"""The only namespace for Events about cluster-scoped objects."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class EventPlan(WholePlan):
         if lacks_namespace and isinstance(reference, dict):
             metadata = object_of_member(members, "metadata")
             namespace = _namespace(metadata) or scope.namespace
-            if namespace == scope.view.namespace_up(DEFAULT):
+            if namespace == scope.view.namespace_up(DEFAULT_NAMESPACE):
                 reference["namespace"] = namespace
         return members
 

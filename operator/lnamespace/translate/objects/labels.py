@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.objects.keys import (
     MANAGER,
@@ -33,7 +33,6 @@ OWN_KEYS_BYTES = LCLUSTER_KEYS.encode()
 CLAIMED_BY = f"{LCLUSTER_KEYS}claimed-by"
 """The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
 tenant; its value is the tenant."""
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server puts on each Namespace; its value is the name."""
 
 
@@ -250,7 +249,7 @@ class TenantSelector(Leaf):
 
     def _value(self, key: str, value: Any, scope: Scope, *, upwards: bool) -> Any:
         """Return a value of a label that a selector names."""
-        if key == NAMESPACE_NAME and self.namespaces:
+        if key == NAME_LABEL and self.namespaces:
             return _name(value, scope, upwards=upwards)
         if key == MANAGED_BY:
             return MANAGER.up(value, scope) if upwards else MANAGER.down(value, scope)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.translate.names.view import CRDS
 from lnamespace.translate.objects.keys import MANAGER, key_down, own_key_up, role_key_up
-from lnamespace.translate.objects.labels import NAMESPACE_NAME, AnnotationsPlan, LabelsPlan, is_null
+from lnamespace.translate.objects.labels import AnnotationsPlan, LabelsPlan, is_null
 from lnamespace.translate.objects.managed_fields import ManagedFieldsPlan
 from lnamespace.translate.objects.plans import (
     Encoded,
@@ -132,7 +132,7 @@ def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedField
 def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsPlan:
     values: dict[str, FieldRule] = {} if resource.namespaced else {MANAGED_BY: MANAGER}
     if is_namespaces(resource):
-        values[NAMESPACE_NAME] = NAMESPACE
+        values[NAME_LABEL] = NAMESPACE
     return LabelsPlan(labelled=not resource.namespaced, aggregated=aggregated, values=values)
 
 

@@ -13,8 +13,8 @@
   :mod:`~lnamespace.translate.protocol.websocket`: a token in a subprotocol.
 - :mod:`~lnamespace.translate.protocol.negotiation`: the header Accept;
   :mod:`~lnamespace.translate.protocol.encodings` of objects,
-  :mod:`~lnamespace.translate.protocol.discovery_formats` of discovery, by
-  :mod:`~lnamespace.translate.protocol.media_types`.
+  :mod:`~lnamespace.translate.protocol.discovery_formats` of discovery.
+- :mod:`~lnamespace.translate.protocol.patch_directives`: of strategic merge patches.
 - :mod:`~lnamespace.translate.protocol.request_json`: bodies of any encoding as JSON:
   :mod:`~lnamespace.translate.protocol.protobuf`,
   :mod:`~lnamespace.translate.protocol.yaml_bodies`.

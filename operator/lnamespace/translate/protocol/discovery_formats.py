@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
+from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.protocol.negotiation import AcceptClause, accept_clauses
 from lnamespace.translate.protocol.status import not_acceptable
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from lnamespace.translate.protocol.media_types import JSON, PROTOBUF, YAML
+from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.protocol.negotiation import AcceptClause, accept_clauses
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import not_acceptable

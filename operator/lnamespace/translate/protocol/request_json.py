@@ -1,6 +1,7 @@
 """Convert bodies of requests to JSON."""
 
-from lnamespace.translate.protocol import media_types, protobuf, yaml_bodies
+from lnamespace.kube import media_types
+from lnamespace.translate.protocol import protobuf, yaml_bodies
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import bad_request, unsupported_media_type
 from lnamespace.translate.protocol.verbs import DELETION_VERBS

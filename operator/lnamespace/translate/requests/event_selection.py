@@ -9,11 +9,10 @@ evaluated again for the answer.
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from lnamespace.kube.resources import DEFAULT_NAMESPACE
 from lnamespace.translate.names.view import View
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.selectors import FieldTerm, exact_match
-
-DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from lnamespace.kube.objects import MANAGED_BY
+from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.view import NAMESPACES, View
 from lnamespace.translate.objects.confinement.certificates import signer_up
 from lnamespace.translate.objects.confinement.kinds import rules_of
 from lnamespace.translate.objects.confinement.rules import Mapped
 from lnamespace.translate.objects.keys import manager_up, own_key_up, role_key_up
-from lnamespace.translate.objects.labels import NAMESPACE_NAME
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.selectors import (
@@ -115,7 +114,7 @@ def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool)
     if resource.namespaced or not own:
         return term
     values = term.values
-    if resource.group_resource == NAMESPACES and term.key == NAMESPACE_NAME:
+    if resource.group_resource == NAMESPACES and term.key == NAME_LABEL:
         values = tuple(map(view.namespace_up, values))
     elif term.key == MANAGED_BY:
         values = tuple(manager_up(view, each) for each in values)

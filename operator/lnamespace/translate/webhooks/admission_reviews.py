@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from lnamespace.kube.media_types import JSON_PATCH
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.bodies.answers import AnswerTranslator
-from lnamespace.translate.bodies.patches import JSON_PATCH, patch_up
+from lnamespace.translate.bodies.patches import patch_up
 from lnamespace.translate.names.acting_users import user_info_down
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.plans import Encoded, Foreign, object_of

@@ -19,6 +19,7 @@ from lnamespace.translate.objects.confinement.rules import (
     Path,
     parents,
 )
+from lnamespace.translate.protocol.patch_directives import PATCH, RETAIN_KEYS, SET_ELEMENT_ORDER
 
 CONDITION = LCLUSTER_KEYS + "tenant"
 """The name of the gateway's own match condition."""
@@ -47,8 +48,7 @@ _PLATFORM_WRITES = (
     "&& has(request.subResource) && request.subResource in ['binding', 'status']"
 )
 
-DIRECTIVES = "$setElementOrder/matchConditions"
-_RETAIN = "$retainKeys"
+_ORDER = SET_ELEMENT_ORDER + "matchConditions"
 
 
 def expression(view: View) -> str:
@@ -104,11 +104,11 @@ def _confine_conditions(holder: Object, subject: ConfinedBody) -> None:
     if isinstance(written, list):
         holder["matchConditions"] = [each for each in written if not _is_own(each)] + [own]
     elif "matchConditions" in holder and subject.form is Form.STRATEGIC:
-        holder["matchConditions"] = [{"$patch": "replace"}, own]
+        holder["matchConditions"] = [{PATCH: "replace"}, own]
     else:
         holder["matchConditions"] = [own]
-    if isinstance(order := holder.get(DIRECTIVES), list):
-        holder[DIRECTIVES] = [each for each in order if not _is_own(each)] + [{"name": CONDITION}]
+    if isinstance(order := holder.get(_ORDER), list):
+        holder[_ORDER] = [each for each in order if not _is_own(each)] + [{"name": CONDITION}]
 
 
 def _is_own(element: Any) -> bool:
@@ -132,8 +132,8 @@ def restore_matching(holder: Object, conditions: Object, selector: str, view: Vi
 
 
 def _refuse_own_keys(body: Object, where: str, subject: ConfinedBody) -> None:
-    if _RETAIN in body:
-        raise subject.refuse(f"{where}.{_RETAIN}", "list the fields to change instead")
+    if RETAIN_KEYS in body:
+        raise subject.refuse(f"{where}.{RETAIN_KEYS}", "list the fields to change instead")
     selector = body.get("objectSelector")
     if isinstance(selector, dict) and LCLUSTER_KEYS in repr(selector):
         raise subject.refuse(f"{where}.objectSelector", f"{LCLUSTER_KEYS} is reserved")
@@ -170,7 +170,7 @@ class ConfinedWebhooks:
 
 
 def _only_directs(element: Object, subject: ConfinedBody) -> bool:
-    return subject.form is Form.STRATEGIC and element.get("$patch") in ("delete", "replace")
+    return subject.form is Form.STRATEGIC and element.get(PATCH) in ("delete", "replace")
 
 
 PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
