@@ -19,7 +19,8 @@ objects with the observed ones. In the order in which the modules build on each 
 * :mod:`~lnamespace.controller.decision` - the desired objects, and the actions; pure.
 * :mod:`~lnamespace.controller.execution` - the writes, in order.
 * :mod:`~lnamespace.controller.report` - the status, Events and metrics;
-  :mod:`~lnamespace.controller.events` - Events about LNamespaces and LClusters.
+  :mod:`~lnamespace.controller.status_writer`, :mod:`~lnamespace.controller.events` - the status of
+  and Events about LNamespaces and LClusters.
 * :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.person` - the reconcilers.
 * :mod:`~lnamespace.controller.outbox` - creates BillingRecords.
 * :mod:`~lnamespace.controller.deletion` - the end of an LNamespace, for the ledger;

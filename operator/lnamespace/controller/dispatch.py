@@ -10,7 +10,6 @@ from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
 from lnamespace.controller.deletion import DeletionReconciler
-from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.lclusters.cache import TenantCluster
 from lnamespace.controller.lclusters.cost_reports import CostReports
@@ -21,7 +20,6 @@ from lnamespace.controller.outbox import BillingRecorder, Departed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
 from lnamespace.controller.reconciler import LNamespaceReconciler
-from lnamespace.controller.resource import lnamespaces
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.settings import Settings
@@ -83,7 +81,6 @@ class Dispatcher:
             self.client,
             self.cache,
             self._applier,
-            EventRecorder(self.client, lnamespaces(self.conventions)),
             self._outbox,
             self.conventions,
             self.settings.reserved,

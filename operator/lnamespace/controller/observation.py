@@ -8,6 +8,7 @@ from typing import NamedTuple
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership, is_adopted
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile
+from lnamespace.controller.lclusters.resource import CachedLCluster
 from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.errors import ClusterError
@@ -26,6 +27,15 @@ class Lifecycle(Enum):
     TERMINATING = "it is being deleted and waits for somebody's finalizer"
     UNREADABLE = "its spec cannot be read"
     ACTIVE = "it is to be made as its spec says"
+
+
+def lifecycle_of(cached: CachedLNamespace | CachedLCluster, class_name: str) -> Lifecycle:
+    """Return in which part of its life an object is, for controllers of a class."""
+    if not cached.of_class(class_name):
+        return Lifecycle.OTHER_CLASS
+    if cached.terminating:
+        return Lifecycle.TERMINATING
+    return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
 
 
 class SudoerState(NamedTuple):

@@ -11,7 +11,7 @@ from lnamespace.access.person import Person
 from lnamespace.access.profiles import ProfileSet
 from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.cache import Cache
-from lnamespace.controller.observation import Lifecycle, Observation, SudoerState
+from lnamespace.controller.observation import Lifecycle, Observation, SudoerState, lifecycle_of
 from lnamespace.controller.quota import LimitState
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.errors import ClusterError, NotFound
@@ -73,11 +73,7 @@ class Observer:
             # the names and labels that ours have.
             held = self.cache.lclusters.owns_name(name)
             return Lifecycle.OTHER_CLASS if held else Lifecycle.GONE
-        if self.cache.of_our_class(cached) is None:
-            return Lifecycle.OTHER_CLASS
-        if cached.terminating:
-            return Lifecycle.TERMINATING
-        return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
+        return lifecycle_of(cached, self.conventions.names.class_name)
 
     def _object_refs(self, name: str) -> Iterator[ObjectRef]:
         """Yield the references of all objects that the LNamespace may have."""

@@ -16,6 +16,8 @@ from lnamespace.controller.observer import Observer
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.report import Reporter
+from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.status_writer import StatusWriter
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 
@@ -32,7 +34,6 @@ class LNamespaceReconciler:
     client: Client
     cache: Cache
     applier: Applier
-    recorder: EventRecorder
     outbox: BillingRecorder
     conventions: Conventions
     reserved: tuple[str, ...] = ()
@@ -66,6 +67,6 @@ class LNamespaceReconciler:
 
     @cached_property
     def _reporter(self) -> Reporter:
-        return Reporter(
-            self.client, self.cache, self.recorder, self.instrumentation, self.conventions
-        )
+        resource, store = lnamespaces(self.conventions), self.cache.lnamespaces
+        writer = StatusWriter(self.client, resource, store, read_lnamespace)
+        return Reporter(writer, EventRecorder(self.client, resource), self.instrumentation)

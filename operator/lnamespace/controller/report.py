@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from lnamespace.access.conventions import Conventions
-from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import SWITCH_DELAY, ReconcileDecision
 from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.controller.quota import LimitState
-from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
+from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import (
     ReconcileResult,
     build_status,
@@ -21,21 +18,18 @@ from lnamespace.controller.status import (
     count_entries,
     is_ready,
 )
-from lnamespace.errors import ClusterError, NotFound
-from lnamespace.kube.client import Client
-from lnamespace.kube.resources import Resource
-from lnamespace.model.lnamespace import LNamespace, Spec, Status, TenantObject, TenantStatus
+from lnamespace.controller.status_writer import StatusWriter
+from lnamespace.errors import ClusterError
+from lnamespace.model.lnamespace import LNamespace, Status
 
 
 @dataclass(frozen=True)
 class Reporter:
     """The writer of status, Events and metrics."""
 
-    client: Client
-    cache: Cache
+    writer: StatusWriter[CachedLNamespace]
     recorder: EventRecorder
     instrumentation: Instrumentation
-    conventions: Conventions
 
     async def report(
         self,
@@ -88,57 +82,15 @@ class Reporter:
         if new == lns.status:
             return []
         try:
-            found = await replace_status(self.client, lnamespaces(self.conventions), lns, new)
+            written = await self.writer.write(lns, new)
         except ClusterError as error:
             return [error]
-        if found is None:
+        if written is None:
             return []
-        answer = read_lnamespace(found)
-        if is_ready(answer.lns):
+        if is_ready(written.lns):
             self.instrumentation.ready(lns)
-        # Compare with the present cache: the watch may have brought a change meanwhile which the
-        # answer undoes, and listeners that saw the first must see the second too.
-        known = self.cache.tenant(lns.name)
-        news = known is None or _inputs(known) != _inputs(answer)
-        self.cache.lnamespaces.apply_write_response(answer, news=news)
         await self.recorder.record(lns, new)
         return []
-
-
-async def replace_status(
-    client: Client,
-    resource: Resource,
-    of: TenantObject,
-    new: TenantStatus,
-    *,
-    unchanged: bool = False,
-) -> bytes | None:
-    """Write the status of an object; return the object then, or None if it is gone.
-
-    Parameters
-    ----------
-    unchanged
-        Whether to write only if the object has not changed since it was read.
-
-    Raises
-    ------
-    ClusterError
-        The status could not be written.
-    """
-    path = resource.path(of.name, subresource="status")
-    # The API server ignores a UID in a merge patch on `/status`: an LNamespace that was deleted and
-    # created again under its name got the status of its predecessor, and with it the Namespace.
-    operations: list[dict[str, Any]] = [
-        {"op": "test", "path": "/metadata/uid", "value": of.uid},
-        {"op": "add", "path": "/status", "value": new},
-    ]
-    if unchanged:
-        version = of.metadata.resource_version
-        operations[1:1] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
-    try:
-        return await client.patch_json(path, operations)
-    except NotFound:
-        return None
 
 
 def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
@@ -160,8 +112,3 @@ def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetim
     """Return the time at which the desired objects change next."""
     switch = decision.now + SWITCH_DELAY if result.layout_changing else None
     return min(filter(None, (result.entries.changes_at, switch)), default=None)
-
-
-def _inputs(cached: CachedLNamespace) -> tuple[Spec, dict[str, str], bool]:
-    """Return the inputs of a reconcile, without the status that it writes itself."""
-    return cached.lns.spec, cached.lns.metadata.labels, cached.terminating

@@ -38,6 +38,11 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
         """Return whether the LNamespace is being deleted and waits for a finalizer."""
         return self.lns.metadata.deletion_timestamp is not msgspec.UNSET
 
+    @property
+    def inputs(self) -> tuple[Spec, dict[str, str], bool]:
+        """Return the inputs of a reconcile, without the status that it writes itself."""
+        return self.lns.spec, self.lns.metadata.labels, self.terminating
+
 
 class UndecodedHead(msgspec.Struct, frozen=True):
     """The metadata of an LNamespace or LCluster, and its other parts undecoded."""

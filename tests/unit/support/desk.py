@@ -14,7 +14,6 @@ from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
 from lnamespace.controller.deletion import DeletionReconciler
-from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.outbox import BillingRecorder, Departed
 from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.person import PersonReconciler
@@ -145,11 +144,8 @@ async def working(limits: RequesterLimits = NO_LIMITS) -> AsyncIterator[Desk]:
         queue: WorkQueue[WorkKey] = WorkQueue()
         cache, now, woken = Cache(LAYOUT, queue, limits=limits), [NOW], list[str]()
         applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
-        recorder = EventRecorder(client, lnamespaces(LAYOUT))
         outbox = BillingRecorder(client, NAMES)
-        tenants = LNamespaceReconciler(
-            client, cache, applier, recorder, outbox, LAYOUT, clock=lambda: now[0]
-        )
+        tenants = LNamespaceReconciler(client, cache, applier, outbox, LAYOUT, clock=lambda: now[0])
         accounts = Accounts(client, cache, LAYOUT)
         people = PersonReconciler(
             cache, accounts, applier, LAYOUT, woken.append, clock=lambda: now[0]

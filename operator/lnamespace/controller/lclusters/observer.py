@@ -8,9 +8,8 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.lcluster import cluster_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.observation import LClusterObservation
-from lnamespace.controller.lclusters.resource import CachedLCluster
 from lnamespace.controller.lclusters.taken_names import TakenNames
-from lnamespace.controller.observation import Lifecycle
+from lnamespace.controller.observation import Lifecycle, lifecycle_of
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
 from lnamespace.model.lcluster import LCluster, tenant_name_problem
@@ -31,7 +30,8 @@ class LClusterObserver:
         One that is within the limit of its requester is admitted, and counts from then on.
         """
         cached = self.cache.lclusters.get(name)
-        lifecycle = self._lifecycle(cached)
+        class_name = self.conventions.names.class_name
+        lifecycle = lifecycle_of(cached, class_name) if cached else Lifecycle.GONE
         observation = LClusterObservation(name, self.conventions, lifecycle, cached)
         if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
             return observation
@@ -60,15 +60,6 @@ class LClusterObserver:
             groups=self.cache.lclusters.groups_of(before.name),
             objects={ref: self.cache.get(*ref) for ref in refs},
         )
-
-    def _lifecycle(self, cached: CachedLCluster | None) -> Lifecycle:
-        if cached is None:
-            return Lifecycle.GONE
-        if self.cache.lclusters.of_our_class(cached) is None:
-            return Lifecycle.OTHER_CLASS
-        if cached.terminating:
-            return Lifecycle.TERMINATING
-        return Lifecycle.UNREADABLE if cached.problem else Lifecycle.ACTIVE
 
     async def _with_name_problem(self, observation: LClusterObservation) -> LClusterObservation:
         problem = tenant_name_problem(observation.name) or self._taken_in_cache(observation)

@@ -28,6 +28,11 @@ class CachedLCluster(msgspec.Struct, frozen=True):
         """Return whether it is being deleted."""
         return self.lcluster.metadata.deletion_timestamp is not msgspec.UNSET
 
+    @property
+    def inputs(self) -> tuple[LClusterSpec, tuple[str, ...], bool]:
+        """Return the inputs of a reconcile, without the status that it writes itself."""
+        return self.lcluster.spec, self.lcluster.metadata.finalizers, self.terminating
+
 
 def read_lcluster(raw: bytes | msgspec.Raw) -> CachedLCluster:
     """Read an LCluster; one that breaks its schema has a ``problem`` to report."""

@@ -22,6 +22,7 @@ from lnamespace.controller.lclusters.share_quotas import (
     read_share_quota,
     unchanged_test,
 )
+from lnamespace.controller.status_writer import replace_status
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import RESOURCE_QUOTA
@@ -101,17 +102,9 @@ class ShareWriter:
         """
         lcluster = self._newest(observation).lcluster
         whole = msgspec.structs.replace(lcluster.status, shares=shares)
-        operations = (
-            {"op": "test", "path": "/metadata/uid", "value": lcluster.uid},
-            {
-                "op": "test",
-                "path": "/metadata/resourceVersion",
-                "value": lcluster.metadata.resource_version,
-            },
-            {"op": "add", "path": "/status", "value": whole},
-        )
-        path = lcluster_resource(self.conventions.names).path(lcluster.name, subresource="status")
-        read = read_lcluster(await self.client.patch_json(path, operations))
+        resource = lcluster_resource(self.conventions.names)
+        answer = await replace_status(self.client, resource, lcluster, whole, if_unchanged=True)
+        read = read_lcluster(answer)
         self.cache.lclusters.apply_write_response(read)
         return replace(observation, cached=read)
 

@@ -1,0 +1,89 @@
+"""Write the status of an LNamespace or an LCluster, and take the answer into the cache."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from lnamespace.errors import NotFound
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import Resource
+from lnamespace.kube.store import Item, Store
+from lnamespace.model.lnamespace import TenantObject, TenantStatus
+
+
+class Reconciled(Item, Protocol):
+    """An object in the cache whose status a reconcile writes."""
+
+    @property
+    def inputs(self) -> object:
+        """Its inputs of a reconcile, without the status that the reconcile writes itself."""
+
+
+R = TypeVar("R", bound=Reconciled)
+
+
+@dataclass(frozen=True)
+class StatusWriter(Generic[R]):
+    """The writer of the status of the objects of one resource."""
+
+    client: Client
+    resource: Resource
+    store: Store[R]
+    read: Callable[[bytes], R]
+
+    async def write(
+        self, of: TenantObject, new: TenantStatus, *, if_unchanged: bool = False
+    ) -> R | None:
+        """Write a status; return the object then, or None if it is gone.
+
+        Raises
+        ------
+        ClusterError
+            The status could not be written.
+        """
+        try:
+            raw = await replace_status(
+                self.client, self.resource, of, new, if_unchanged=if_unchanged
+            )
+        except NotFound:
+            return None
+        answer = self.read(raw)
+        # Compared with what is known by now: the watch may have told of a change meanwhile that the
+        # answer takes back, and whoever was told of the one must be told of the other.
+        known = self.store.get(answer.key)
+        news = known is None or known.inputs != answer.inputs
+        self.store.apply_write_response(answer, news=news)
+        return answer
+
+
+async def replace_status(
+    client: Client,
+    resource: Resource,
+    of: TenantObject,
+    new: TenantStatus,
+    *,
+    if_unchanged: bool = False,
+) -> bytes:
+    """Write the status of an object; return the object then.
+
+    Parameters
+    ----------
+    if_unchanged
+        Only if the object is as it was read.
+
+    Raises
+    ------
+    ClusterError
+        The status could not be written.
+    """
+    path = resource.path(of.name, subresource="status")
+    # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
+    # name would have had its predecessor's status, and with it the Namespace.
+    operations: list[dict[str, Any]] = [
+        {"op": "test", "path": "/metadata/uid", "value": of.uid},
+        {"op": "add", "path": "/status", "value": new},
+    ]
+    if if_unchanged:
+        version = of.metadata.resource_version
+        operations[1:1] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
+    return await client.patch_json(path, operations)
