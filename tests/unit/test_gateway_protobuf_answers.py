@@ -6,6 +6,7 @@ import struct
 
 import pytest
 from lnamespace.gateway.requests.answer_encodings import ProtobufEncoding
+from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.protocol import protobuf
 from lnamespace.translate.protocol.protobuf.encoding import ITEMS_OF_STEP
 from lnamespace.translate.protocol.resources import GroupResource
@@ -31,25 +32,25 @@ async def test_others_run_while_a_long_list_is_written() -> None:
 
     running = asyncio.create_task(other())
     body = config_maps(STEPS * ITEMS_OF_STEP)
-    encoded = await ProtobufEncoding().encode(body)
+    encoded = await in_steps(ProtobufEncoding().steps(body))
     running.cancel()
     assert turns >= STEPS
     assert json.loads(protobuf.to_json(encoded)) == json.loads(body)
 
 
 async def test_an_empty_answer_stays_empty() -> None:
-    assert await ProtobufEncoding().encode(b"") == b""
+    assert await in_steps(ProtobufEncoding().steps(b"")) == b""
 
 
 async def test_a_status_is_written_as_any_object() -> None:
     status = not_found(GroupResource("", "pods"), "web").status.encode()
-    encoded = await ProtobufEncoding().encode(status)
+    encoded = await in_steps(ProtobufEncoding().steps(status))
     assert json.loads(protobuf.to_json(encoded)) == json.loads(status)
 
 
 async def test_what_has_no_protobuf_is_not_acceptable() -> None:
     with pytest.raises(Refused) as refused:
-        await ProtobufEncoding().encode(b'{"kind":"Widget","apiVersion":"example.com/v1"}')
+        await in_steps(ProtobufEncoding().steps(b'{"kind":"Widget","apiVersion":"example.com/v1"}'))
     assert refused.value.status.code == 406
 
 

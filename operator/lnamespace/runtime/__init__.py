@@ -6,6 +6,7 @@
 * :mod:`.probes` - liveness, readiness and metrics over plain HTTP.
 * :mod:`.open_files` - how many files a process may have open.
 * :mod:`.garbage`, :mod:`.long_buffers` - Python's search for cycles; memory of long buffers.
+* :mod:`.steps` - long work in steps, between which others run.
 * :mod:`.signals` - a stop at SIGTERM and SIGINT.
 * :mod:`.logs` - log records as text or as JSON.
 * :mod:`.lines` - lines of a log of ours, written by a thread.

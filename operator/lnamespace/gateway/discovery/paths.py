@@ -14,6 +14,7 @@ from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
+from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.discovery.documents import (
     api_versions,
     group_document,
@@ -238,7 +239,7 @@ async def _aggregated(
     if format_ == AGGREGATED:
         return _tagged(asked, document, format_.content_type, headers)
     # The tag is that of the content, whatever it is written in.
-    body = await answer_encoding(format_.media_type).encode(document.body)
+    body = await in_steps(answer_encoding(format_.media_type).steps(document.body))
     return _tagged(asked, replace(document, body=body), format_.content_type, headers)
 
 
@@ -251,7 +252,7 @@ def _no_page() -> DocumentAnswer:
 async def _encoded(asked: DocumentRequest, format_: DiscoveryFormat, body: bytes) -> DocumentAnswer:
     headers = (("Content-Type", format_.content_type), NOT_CACHED)
     encoding = answer_encoding(format_.media_type, indented=asked.pretty)
-    return DocumentAnswer(200, headers, await encoding.encode(body))
+    return DocumentAnswer(200, headers, await in_steps(encoding.steps(body)))
 
 
 def _tagged(

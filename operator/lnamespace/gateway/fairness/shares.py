@@ -1,7 +1,7 @@
 """Each tenant's share of the memory for answers, and of the one thread's time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -158,17 +158,6 @@ class Share:
     async def metered(self, work: Awaitable[R]) -> R:
         """Run a task for the request, and count its time for the owner."""
         return await self.shares.turns.metered(self.owner, work)
-
-
-async def in_steps(steps: Generator[None, None, R]) -> R:
-    """Run a generator to its result; other tasks may run after each step."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: R = end.value
-            return found
-        await asyncio.sleep(0)
 
 
 def _too_large() -> Refused:

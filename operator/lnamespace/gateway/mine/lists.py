@@ -10,7 +10,8 @@ from lnamespace.gateway.lists.merged_lists import Fetch, PageRequest, list_all, 
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
-from lnamespace.gateway.requests.answers import UpstreamRefused, encoded_in_steps
+from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.requests.continuation import ListPosition
 from lnamespace.translate.requests.headers import merged_headers
@@ -72,8 +73,7 @@ class MineLister:
             headers = tuple(each for each in merged_headers(call.heads) if each[0] in _KEPT_HEADERS)
         version = read_page(body).metadata.resource_version
         call.rights.listed(call.caller.subjects, version, began)
-        # Indented in one step, 40 MB held the thread for half a second.
-        encoded = await encoded_in_steps(call.encoding, body)
+        encoded = await in_steps(call.encoding.steps(body))
         content_type = ("Content-Type", call.encoding.content_type)
         await call.exchange.answer(200, (content_type, *headers), encoded)
 

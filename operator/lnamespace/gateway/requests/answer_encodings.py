@@ -1,12 +1,12 @@
 """Encoders of answers: JSON as the API server wrote it, indented JSON, protobuf, or YAML."""
 
-import asyncio
 from collections.abc import Generator, Mapping
 from typing import Protocol
 
 import msgspec
 
 from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
+from lnamespace.translate.bodies.long_lists import LONG
 from lnamespace.translate.protocol.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.protocol.status import not_acceptable
 from lnamespace.translate.protocol.yaml_answers import yaml_lines
@@ -21,9 +21,6 @@ class AnswerEncoding(Protocol):
     content_type: str
     stream_content_type: str
 
-    async def encode(self, answer: bytes) -> bytes:
-        """Return an answer, given as JSON."""
-
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
         """Return an answer, given as JSON; pause where others may run if it is a long list."""
 
@@ -36,10 +33,6 @@ class ProtobufEncoding:
 
     content_type = PROTOBUF
     stream_content_type = f"{PROTOBUF};stream=watch"
-
-    async def encode(self, answer: bytes) -> bytes:
-        """Return an answer in its envelope; let others run meanwhile if it is a long list."""
-        return await _run(self.steps(answer))
 
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
         """Return an answer in its envelope; pause after every few objects of a list."""
@@ -56,10 +49,6 @@ class JsonEncoding:
     content_type = JSON
     stream_content_type = JSON
 
-    async def encode(self, answer: bytes) -> bytes:
-        """Return an answer unchanged."""
-        return answer
-
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
         """Return an answer unchanged."""
         yield from ()
@@ -73,9 +62,13 @@ class JsonEncoding:
 class IndentedJsonEncoding(JsonEncoding):
     """An encoder to indented JSON; a watch has one event on each line all the same."""
 
-    async def encode(self, answer: bytes) -> bytes:
-        """Return an answer with a line for each of its values."""
-        return indented_json(answer) if answer else answer
+    def steps(self, answer: bytes) -> Generator[None, None, bytes]:
+        """Return an answer with a line for each of its values; a long one as it is.
+
+        Indented in one step, 40 MB held the thread for half a second.
+        """
+        yield from ()
+        return indented_json(answer) if 0 < len(answer) <= LONG else answer
 
 
 def indented_json(answer: bytes) -> bytes:
@@ -91,10 +84,6 @@ class YamlEncoding(JsonEncoding):
 
     content_type = YAML
 
-    async def encode(self, answer: bytes) -> bytes:
-        """Return an answer; let others run meanwhile if it is a long list."""
-        return await _run(self.steps(answer))
-
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
         """Return an answer; pause after every few lines."""
         written: list[str] = []
@@ -106,15 +95,6 @@ class YamlEncoding(JsonEncoding):
         except RecursionError as error:
             raise not_acceptable("the object is nested too deeply for YAML") from error
         return "".join(written).encode()
-
-
-async def _run(steps: Generator[None, None, bytes]) -> bytes:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return bytes(end.value)
-        await asyncio.sleep(0)
 
 
 _ENCODINGS: Mapping[str, type[AnswerEncoding]] = {

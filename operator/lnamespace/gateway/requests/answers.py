@@ -9,7 +9,7 @@ from http.client import FORBIDDEN, responses
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.fairness.shares import Share, in_steps
+from lnamespace.gateway.fairness.shares import Share
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.websocket import WebSocket, asks_for_websocket
@@ -17,8 +17,9 @@ from lnamespace.gateway.requests.answer_encodings import AnswerEncoding
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.kube.media_types import JSON
+from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.bodies.encoded import answer_down
-from lnamespace.translate.bodies.long_lists import LONG, STEPPED, answer_down_in_steps
+from lnamespace.translate.bodies.long_lists import STEPPED, answer_down_in_steps
 from lnamespace.translate.protocol.status import (
     ApiStatus,
     Refused,
@@ -76,7 +77,7 @@ def _status_of(status: int) -> bytes:
 
 async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
     """Answer with JSON in tenant spelling, in the client's encoding."""
-    encoded = await encoded_in_steps(call.encoding, body)
+    encoded = await in_steps(call.encoding.steps(body))
     content_type = ("Content-Type", call.encoding.content_type)
     down = headers_down(headers, call.view, call.base)
     if not any(name == "cache-control" for name, _ in down):
@@ -85,13 +86,6 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
         encoded = await in_steps(gzip_steps(encoded))
         down = (*down, *GZIPPED)
     await call.exchange.answer(status, (content_type, *down), encoded)
-
-
-async def encoded_in_steps(encoding: AnswerEncoding, body: bytes) -> bytes:
-    """Return JSON in a client's encoding; other tasks may run between the steps of a long one."""
-    if len(body) > LONG:
-        return await in_steps(encoding.steps(body))
-    return await encoding.encode(body)
 
 
 def use_websocket(exchange: Exchange, encoding: AnswerEncoding, share: Share) -> None:
