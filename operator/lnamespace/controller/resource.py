@@ -9,10 +9,10 @@ from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import (
     LNamespace,
-    Metadata,
     Spec,
     Status,
     decode,
+    head_decoder,
 )
 
 
@@ -44,19 +44,10 @@ class CachedLNamespace(msgspec.Struct, frozen=True):
         return self.lns.spec, self.lns.metadata.labels, self.terminating
 
 
-class UndecodedHead(msgspec.Struct, frozen=True):
-    """The metadata of an LNamespace or LCluster, and its other parts undecoded."""
-
-    metadata: Metadata
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-    status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
 class _Class(msgspec.Struct, frozen=True, rename="camel"):
     class_name: str = ""
 
 
-_head = msgspec.json.Decoder(UndecodedHead)
 _class = msgspec.json.Decoder(_Class)
 _status = msgspec.json.Decoder(Status)
 
@@ -77,13 +68,8 @@ def _without_spec(raw: bytes | msgspec.Raw) -> LNamespace:
 
     The lists are not known then, which is not the same as empty lists.
     """
-    head = decode_head(raw)
+    head = answers.decode(head_decoder, raw)
     return LNamespace(head.metadata, Spec(class_name=class_of(head.spec)), _status_of(head.status))
-
-
-def decode_head(raw: bytes | msgspec.Raw) -> UndecodedHead:
-    """Decode the metadata of an object whose other parts may be of any form."""
-    return answers.decode(_head, raw)
 
 
 def class_of(spec: msgspec.Raw) -> str:

@@ -7,5 +7,4 @@ An event is first a BillingRecord in the cluster, then a row of the database. In
 * :mod:`~lnamespace.ledger.publisher` - the process that writes records into the database.
 * :mod:`~lnamespace.ledger.costs` - a cloud's bill, divided by cost centre.
 * :mod:`~lnamespace.ledger.commands` - ``lnamespace ledger``, for people.
-* :mod:`~lnamespace.ledger.metadata` - the metadata of an object that may be unreadable.
 """

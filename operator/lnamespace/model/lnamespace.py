@@ -329,6 +329,16 @@ class LNamespace(TenantObject, frozen=True, rename="camel"):
     status: Status = Status()
 
 
+class UndecodedHead(TenantObject, frozen=True, rename="camel"):
+    """The metadata of an LNamespace or LCluster, and its other parts undecoded."""
+
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+head_decoder = msgspec.json.Decoder(UndecodedHead)
+"""Decodes the metadata of any object; its other parts may break their schema."""
+
 _decoder = msgspec.json.Decoder(LNamespace)
 
 

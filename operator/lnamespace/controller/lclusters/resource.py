@@ -2,11 +2,12 @@
 
 import msgspec
 
-from lnamespace.controller.resource import class_of, decode_head
+from lnamespace.controller.resource import class_of
 from lnamespace.errors import ModelError
 from lnamespace.kube import answers
 from lnamespace.kube.objects import Key
 from lnamespace.model.lcluster import LCluster, LClusterSpec, LClusterStatus, decode_lcluster
+from lnamespace.model.lnamespace import head_decoder
 
 _status = msgspec.json.Decoder(LClusterStatus)
 
@@ -45,7 +46,7 @@ def read_lcluster(raw: bytes | msgspec.Raw) -> CachedLCluster:
 
 
 def _without_spec(raw: bytes | msgspec.Raw) -> LCluster:
-    head = decode_head(raw)
+    head = answers.decode(head_decoder, raw)
     try:
         status = _status.decode(head.status)
     except msgspec.DecodeError:

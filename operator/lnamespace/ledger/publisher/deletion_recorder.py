@@ -22,7 +22,6 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
-from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.record import (
     BillingRecord,
@@ -31,7 +30,7 @@ from lnamespace.ledger.outbox.record import (
     pending_records,
 )
 from lnamespace.ledger.publisher.pending_deletions import PendingDeletions
-from lnamespace.model.lnamespace import LNamespace, Metadata, decode
+from lnamespace.model.lnamespace import LNamespace, Metadata, decode, head_decoder
 from lnamespace.model.names import Names
 
 log = logging.getLogger(__name__)
@@ -58,7 +57,7 @@ def decode_watched(raw: bytes | msgspec.Raw) -> WatchedLNamespace:
     try:
         lns = decode(raw)
     except ModelError:
-        lns = LNamespace(decode_metadata(raw))
+        lns = LNamespace(answers.decode(head_decoder, raw).metadata)
     return WatchedLNamespace(("", lns.name), answers.version_of(lns.metadata.resource_version), lns)
 
 

@@ -23,10 +23,9 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
-from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import CONCURRENCY, OutboxClient, QueuedRecord
-from lnamespace.ledger.outbox.record import BillingRecord, as_deleted, as_held, is_held
-from lnamespace.model.lnamespace import Metadata
+from lnamespace.ledger.outbox.record import BillingRecord, as_deleted
+from lnamespace.model.lnamespace import Metadata, head_decoder
 
 POLL_SECONDS = 1.0
 """Seconds between two checks of all pending deletions; most checks take no request."""
@@ -137,9 +136,10 @@ _namespace = msgspec.json.Decoder(_NamespaceHead)
 async def namespace_exists(client: Client, name: str, uid: str) -> bool:
     """Return whether a Namespace of that name has that UID. Raises ClusterError."""
     try:
-        return decode_metadata(await client.get(NAMESPACE.path(name))).uid == uid
+        answer = await client.get(NAMESPACE.path(name))
     except NotFound:
         return False
+    return answers.decode(head_decoder, answer).metadata.uid == uid
 
 
 async def namespace_remains(client: Client, name: str, uid: str) -> bool:
@@ -249,4 +249,4 @@ class PendingDeletions:
             answer = await self._client.get(self._lnamespaces.path(name))
         except NotFound:
             return None
-        return decode_metadata(answer)
+        return answers.decode(head_decoder, answer).metadata

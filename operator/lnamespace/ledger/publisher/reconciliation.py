@@ -10,11 +10,11 @@ import msgspec
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import ModelError, NotFound, SettingsError
+from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, Row
-from lnamespace.ledger.metadata import decode_metadata
 from lnamespace.ledger.outbox.client import OutboxClient, list_all, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
@@ -34,7 +34,7 @@ from lnamespace.ledger.publisher.comparison import (
 )
 from lnamespace.ledger.publisher.pending_deletions import namespace_exists, namespace_remains
 from lnamespace.model.lcluster import decode_lcluster
-from lnamespace.model.lnamespace import LNamespace, decode
+from lnamespace.model.lnamespace import LNamespace, decode, head_decoder
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -86,7 +86,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
     readable: list[LNamespace] = []
     uids: set[str] = set()
     async for raw in list_all(client, lnamespace_resource(names)):
-        uids.add(decode_metadata(raw).uid)
+        uids.add(answers.decode(head_decoder, raw).metadata.uid)
         try:
             readable.append(decode(raw))
         except ModelError as error:
@@ -129,7 +129,7 @@ async def cluster_uid(client: Client) -> str:
     ClusterError.
     """
     answer = await client.get(NAMESPACE.path(_KUBE_SYSTEM))
-    return decode_metadata(answer).uid
+    return answers.decode(head_decoder, answer).metadata.uid
 
 
 async def compare_with_cluster(
