@@ -106,8 +106,7 @@ def account_binding(lcluster: LCluster, namespace: str, conventions: Conventions
     )
     account = rbac.subject(conventions.names.cluster_account(lcluster.name))
     role = RoleRef(CLUSTER_ROLE.kind, CLUSTER_ADMIN)
-    built = rbac.binding(meta, ROLE_BINDING.kind, role, (account,))
-    return desired_object(ROLE_BINDING, built, conventions.managed_metadata)
+    return rbac.binding(meta, ROLE_BINDING, role, (account,), conventions.managed_metadata)
 
 
 def cluster_editor_objects(
@@ -123,13 +122,7 @@ def cluster_editor_objects(
     edit = PolicyRule(verbs, (conventions.names.group,), (PLURAL,), (lcluster.name,))
     meta = ObjectMeta(name=name, labels=conventions.labels())
     editors = rbac.subjects(sorted({*entries.managers, *entries.sudoers}))
-    role = rbac.role(meta, CLUSTER_ROLE.kind, edit)
-    ref = RoleRef(CLUSTER_ROLE.kind, name)
-    binding = rbac.binding(meta, CLUSTER_ROLE_BINDING.kind, ref, editors)
-    return (
-        desired_object(CLUSTER_ROLE, role, managed),
-        desired_object(CLUSTER_ROLE_BINDING, binding, managed),
-    )
+    return rbac.role_and_binding(meta, edit, editors, managed)
 
 
 def custom_resource_objects(
@@ -146,14 +139,9 @@ def custom_resource_objects(
         return ()
     name, managed = conventions.names.cluster_resources(lcluster.name), conventions.managed_metadata
     meta = ObjectMeta(name=name, labels=conventions.labels())
-    role = rbac.role(meta, CLUSTER_ROLE.kind, PolicyRule(("*",), named, ("*",)))
     account = rbac.subject(conventions.names.cluster_account(lcluster.name))
-    ref = RoleRef(CLUSTER_ROLE.kind, name)
-    binding = rbac.binding(meta, CLUSTER_ROLE_BINDING.kind, ref, (account,))
-    return (
-        desired_object(CLUSTER_ROLE, role, managed),
-        desired_object(CLUSTER_ROLE_BINDING, binding, managed),
-    )
+    rule = PolicyRule(("*",), named, ("*",))
+    return rbac.role_and_binding(meta, rule, (account,), managed)
 
 
 def custom_resource_refs(name: str, conventions: Conventions) -> tuple[ObjectRef, ...]:

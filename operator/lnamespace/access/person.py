@@ -11,14 +11,14 @@ from typing import Self
 
 from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions
-from lnamespace.kube.objects import ObjectMeta, ObjectRef, OwnerReference, RoleRef
+from lnamespace.kube.objects import ObjectMeta, ObjectRef, OwnerReference
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     ROLE,
     ROLE_BINDING,
 )
-from lnamespace.kube.state import DesiredObject, desired_object
+from lnamespace.kube.state import DesiredObject
 from lnamespace.model.lnamespace import KIND
 from lnamespace.model.names import subject_digest
 from lnamespace.model.subject import Subject, SubjectKind
@@ -48,24 +48,17 @@ def self_impersonator(
     """
     if not sponsors:
         return ()
-    (binding_resource, (namespace, name)), (role_resource, _) = person_refs(
-        Person.of(subject), conventions
-    )
+    person = Person.of(subject)
     meta = ObjectMeta(
-        name=name,
-        namespace=namespace,
+        name=conventions.names.self_impersonator(person.digest),
+        namespace=person.namespace,
         labels=conventions.labels(),
         annotations={conventions.names.person_annotation: subject.username},
         owner_references=_owners(sponsors, conventions),
     )
     what = "users" if subject.kind is SubjectKind.USER else "serviceaccounts"
-    role = rbac.role(meta, role_resource.kind, rbac.impersonate(what, subject.name))
-    ref = RoleRef(role_resource.kind, name)
-    binding = rbac.binding(meta, binding_resource.kind, ref, (rbac.subject(subject),))
-    return (
-        desired_object(role_resource, role, conventions.managed_metadata),
-        desired_object(binding_resource, binding, conventions.managed_metadata),
-    )
+    rule, bound = rbac.impersonate(what, subject.name), (rbac.subject(subject),)
+    return rbac.role_and_binding(meta, rule, bound, conventions.managed_metadata)
 
 
 def person_refs(person: Person, conventions: Conventions) -> tuple[ObjectRef, ObjectRef]:

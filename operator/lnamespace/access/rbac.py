@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 
 from lnamespace.kube.objects import Object, ObjectMeta, PolicyRule, RbacSubject, RoleRef
-from lnamespace.kube.resources import RBAC
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    RBAC,
+    ROLE,
+    ROLE_BINDING,
+    Resource,
+)
+from lnamespace.kube.state import DesiredObject, ManagedMetadata, desired_object
 from lnamespace.model.subject import Subject, SubjectKind
 
 
@@ -32,11 +40,28 @@ def impersonate(resource: str, name: str) -> PolicyRule:
     return PolicyRule(("impersonate",), ("",), (resource,), (name,))
 
 
-def role(meta: ObjectMeta, kind: str, *rules: PolicyRule) -> Object:
-    """Build a Role or ClusterRole."""
-    return Object(meta, f"{RBAC}/v1", kind, rules=rules)
+def role_and_binding(
+    meta: ObjectMeta, rule: PolicyRule, bound: Iterable[RbacSubject], managed: ManagedMetadata
+) -> tuple[DesiredObject, DesiredObject]:
+    """Build a role of one rule and its binding: of the cluster, if they have no namespace."""
+    kind, binding_kind = (
+        (ROLE, ROLE_BINDING) if meta.namespace else (CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
+    )
+    role = Object(meta, kind.api_version, kind.kind, rules=(rule,))
+    return (
+        desired_object(kind, role, managed),
+        binding(meta, binding_kind, RoleRef(kind.kind, meta.name), bound, managed),
+    )
 
 
-def binding(meta: ObjectMeta, kind: str, role_ref: RoleRef, bound: Iterable[RbacSubject]) -> Object:
+def binding(
+    meta: ObjectMeta,
+    kind: Resource,
+    role_ref: RoleRef,
+    bound: Iterable[RbacSubject],
+    managed: ManagedMetadata,
+) -> DesiredObject:
     """Build a RoleBinding or ClusterRoleBinding."""
-    return Object(meta, f"{RBAC}/v1", kind, role_ref=role_ref, subjects=tuple(dict.fromkeys(bound)))
+    subjects = tuple(dict.fromkeys(bound))
+    built = Object(meta, kind.api_version, kind.kind, role_ref=role_ref, subjects=subjects)
+    return desired_object(kind, built, managed)

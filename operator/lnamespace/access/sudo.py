@@ -57,12 +57,12 @@ def sudo_objects(
     if conventions.sudo is SudoLayout.GROUP:
         rule = rbac.impersonate("groups", act_as.name)
         return (
-            *grants.cluster_role_and_binding(name, rule, sudoers),
+            *grants.role_and_binding(name, rule, sudoers),
             grants.role_binding(SUDOERS_BINDING, POWER, (act_as,)),
         )
     rule = rbac.impersonate("serviceaccounts", act_as.name)
     return (
-        *grants.role_and_binding(names.sudo_namespace, name, rule, sudoers),
+        *grants.role_and_binding(name, rule, sudoers, names.sudo_namespace),
         grants.role_binding(ACCOUNT_BINDING, POWER, (act_as,)),
     )
 

@@ -127,7 +127,7 @@ def editor_objects(
     layouts = (conventions, previous_conventions(conventions)) if both else (conventions,)
     sudoers = (sudo_subject(lns.name, each) for each in layouts)
     bound = (*rbac.subjects(entries.managers), *sudoers)
-    return GrantBuilder(lns, conventions).cluster_role_and_binding(name, edit, bound)
+    return GrantBuilder(lns, conventions).role_and_binding(name, edit, bound)
 
 
 def users_binding(
