@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.runtime.texts import first_names
 from lnamespace.settings import Settings
-
-NAMED = 5
-"""How many Namespaces a message names at most."""
 
 _NAMESPACE_GROUP = "system:serviceaccounts:"
 """The group of all ServiceAccounts of a namespace, as Kubernetes calls it."""
@@ -105,8 +103,7 @@ def describe_orphans(names: Sequence[str]) -> str:
     """
     if not names:
         return ""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return (
-        f". It counts what deleted LNamespaces have left ({', '.join(names[:NAMED])}{more}): ask a "
+        f". It counts what deleted LNamespaces have left ({first_names(names)}): ask a "
         "cluster administrator to delete it or to have a new LNamespace adopt it"
     )

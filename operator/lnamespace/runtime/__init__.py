@@ -10,6 +10,6 @@
 * :mod:`.signals` - a stop at SIGTERM and SIGINT.
 * :mod:`.logs` - log records as text or as JSON.
 * :mod:`.lines` - lines of a log of ours, written by a thread.
-* :mod:`.tables` - rows as people read them.
+* :mod:`.tables`, :mod:`.texts` - rows, and names of many objects, as people read them.
 * :mod:`.certificates`, :mod:`.key_pairs` - certificates as we make them and as OpenSSL reads them.
 """

@@ -1,6 +1,5 @@
 """Build the status of an LCluster and its conditions from the result of a reconcile. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,10 +28,9 @@ from lnamespace.errors import ClusterError
 from lnamespace.ledger.outbox.record import newest_generation
 from lnamespace.model.lcluster import ChargedNamespace, LCluster, LClusterStatus
 from lnamespace.model.lnamespace import Condition, Counts, Recorded
+from lnamespace.runtime.texts import first_names
 
 NAMESPACES_READY = "NamespacesReady"
-NAMED = 5
-"""The number of objects that a message names."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def build_terminating_lcluster_status(
 ) -> LClusterStatus:
     """Return the status of an LCluster that is being deleted."""
     lcluster = observation.lcluster
-    message = f"It is being deleted. There is still: {_listed(result.remaining)}."
+    message = f"It is being deleted. There is still: {first_names(result.remaining) or 'nothing'}."
     verdict = Verdict(False, BEING_DELETED, message[:1024])
     if result.failures:
         verdict = failed_verdict(result.failures, "Not everything could be deleted")
@@ -150,7 +148,7 @@ def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Ver
     if others := [found.key[1] for found in observation.others]:
         earlier = any(True for _ in observation.owned_by(NamespaceOwner.PREDECESSOR))
         whose = "of an earlier LCluster of this name" if earlier else "not this LCluster's"
-        message = f"Namespaces have its prefix and are {whose}: {_listed(others)}."
+        message = f"Namespaces have its prefix and are {whose}: {first_names(others)}."
         return Verdict(False, CONFLICT, message[:1024])
     own = {found.key[1]: found for found in observation.own}
     if any(
@@ -160,7 +158,7 @@ def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Ver
         return Verdict(False, TERMINATING, message)
     missing = [name for name in lcluster.system_namespaces if name not in own]
     if missing:
-        return failed_verdict(result.failures, f"Not all namespaces exist ({_listed(missing)})")
+        return failed_verdict(result.failures, f"Not all namespaces exist ({first_names(missing)})")
     return Verdict(True, "Created", "The namespaces that every cluster has are there.")
 
 
@@ -184,8 +182,3 @@ def _billing(result: LClusterResult) -> Verdict:
 
 def _charged(lcluster: LCluster, result: LClusterResult) -> tuple[ChargedNamespace, ...]:
     return result.charges.charged if result.charges else lcluster.status.charged
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return (", ".join(names[:NAMED]) or "nothing") + more

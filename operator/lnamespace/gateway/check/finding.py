@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lnamespace.kube.prefixed import ClusterObject
+from lnamespace.runtime.texts import first_names
 
 _SHOWN = 8
 """The most names in one line; the others are counted."""
@@ -46,6 +47,4 @@ def group_of(definition: ClusterObject) -> str:
 
 def name_some(names: Iterable[str]) -> str:
     """Return the first names, and how many more there are."""
-    ordered = sorted(names)
-    more = len(ordered) - _SHOWN
-    return ", ".join(ordered[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return first_names(sorted(names), _SHOWN)

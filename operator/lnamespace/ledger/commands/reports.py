@@ -35,6 +35,7 @@ from lnamespace.ledger.publisher import reconciliation
 from lnamespace.model.lcluster import decode_lcluster
 from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.names import Names
+from lnamespace.runtime.texts import first_names
 from lnamespace.settings import Settings
 
 EVENTS = (
@@ -56,8 +57,6 @@ BRIEF = frozenset(
 
 STUCK = timedelta(minutes=15)
 """The time in the outbox after which ``status`` names a record."""
-
-_NAMED = 5
 
 
 def status(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -115,8 +114,7 @@ def _stuck(records: Collection[BillingRecord]) -> str:
         r for r in records if r.recorded_at < limit and r.operation is not BillingOperation.ENDING
     )
     stuck = sorted(waiting, key=lambda record: record.recorded_at)
-    more = f" and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
-    return ", ".join(record.name for record in stuck[:_NAMED]) + more
+    return first_names([record.name for record in stuck])
 
 
 def show(settings: Settings, arguments: argparse.Namespace) -> int:
