@@ -419,7 +419,7 @@ async def test_a_standby_forgets_who_has_been_gone_for_long(
         desk.lnamespace(name)
         desk.cache.lnamespaces.remove(("", name), 99)
         if name == "second":
-            monkeypatch.setattr("lnamespace.controller.cache.STANDBY_MEMORY", timedelta(0))
+            monkeypatch.setattr("lnamespace.controller.deleted.STANDBY_MEMORY", timedelta(0))
     assert set(desk.cache.deleted) == {"uid-third"}
     desk.queue.open()
     desk.lnamespace("fourth")

@@ -3,10 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import islice
-
-import msgspec
 
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits, describe_orphans
@@ -14,7 +11,7 @@ from lnamespace.access.person import Person
 from lnamespace.controller.deleted import DeletedLNamespaces
 from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
 from lnamespace.controller.lnamespace_index import LNamespaceIndex
-from lnamespace.controller.outbox import DeletedLNamespace, Departed
+from lnamespace.controller.outbox import Departed
 from lnamespace.controller.people import People
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.quota import LimitState, Quota
@@ -30,7 +27,6 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
-from lnamespace.ledger.outbox.record import newest_generation
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import (
     ACCOUNT_BINDING,
@@ -40,13 +36,6 @@ from lnamespace.model.names import (
 )
 
 NO_LIMITS = RequesterLimits()
-
-STANDBY_MEMORY = timedelta(hours=1)
-"""How long a standby remembers that an LNamespace is gone.
-
-The leader records a deletion within seconds, and a failover takes less than a minute. If there was
-no leader for longer, the webhook's pending deletions and the publisher's comparison record it.
-"""
 
 SPONSOR_DELAY = 0.5
 """Seconds to wait before a person's owner references follow a change of the lists.
@@ -167,11 +156,6 @@ class Cache:
             lns = self.of_our_class(self.tenant(name))
             self._recount(name, lns, lns, self._quota.release_unused)
 
-    def note_pending_recorded(self, uid: str) -> None:
-        """Note that the outbox has the pending deletion of an LNamespace."""
-        if deleted := self.deleted.get(uid):
-            self.deleted[uid] = msgspec.structs.replace(deleted, pending_recorded=True)
-
     def resync_keys(self) -> Iterator[WorkKey]:
         """Return the keys to reconcile at each resync, people first."""
         yield from self.people
@@ -222,9 +206,9 @@ class Cache:
                 self._queue.add(Tenant(lns.name))
         # A change of the class is not a deletion; an LNamespace that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
-            self._forget_deletions()
-            billed = _as_billed(old, listed_before or was)
-            self.deleted[was.uid] = DeletedLNamespace(billed, datetime.now(UTC))
+            if self._queue.closed:
+                self.deleted.forget_recorded()
+            self.deleted.note(old, listed_before or was)
             self._queue.add(Departed(was.uid))
 
     def _became_readable(self, uid: str) -> None:
@@ -233,15 +217,6 @@ class Cache:
             for seen in self.objects[binding]:
                 if uid in seen.owners and (person := self._names.person_of(seen.key[1])):
                     self._queue.add(Person(person, seen.key[0]))
-
-    def _forget_deletions(self) -> None:
-        """Drop on a standby the deletions that the leader has long recorded."""
-        before = datetime.now(UTC) - STANDBY_MEMORY
-        while self._queue.closed and self.deleted:
-            oldest = next(iter(self.deleted))
-            if self.deleted[oldest].at >= before:
-                break
-            del self.deleted[oldest]
 
     def _recount(
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
@@ -295,15 +270,8 @@ class Cache:
         if old is None and new is not None:
             self._namespace_appeared(new.key[1])
         if old is not None:
-            self._namespace_left(old, new)
-
-    def _namespace_left(self, old: ObservedObject, new: ObservedObject | None) -> None:
-        """Record the end of a Namespace as that of its LNamespace, which is deleted already."""
-        now = datetime.now(UTC)
-        for uid, deleted in self.deleted.of(old.key[1]):
-            if deleted.namespace_still_billed(old) and (new is None or new.uid != old.uid):
-                self.deleted[uid] = msgspec.structs.replace(deleted, at=now)
-            self._queue.add(Departed(uid))
+            for uid in self.deleted.note_namespace(old, new):
+                self._queue.add(Departed(uid))
 
     def _namespace_appeared(self, name: str) -> None:
         """Enqueue those whose objects could not be made without this namespace."""
@@ -342,17 +310,3 @@ class Cache:
         if person := self._names.person_of(name):
             return Person(person, namespace)
         return None
-
-
-def _as_billed(old: CachedLNamespace | None, read: LNamespace) -> LNamespace:
-    """Return a deleted LNamespace as it was when it could last be read.
-
-    An LNamespace that could never be read seems to have a payer without a name. Only its deletion
-    may be recorded.
-    """
-    if old is None or not old.problem or read is not old.lns:
-        return read
-    recorded = msgspec.structs.replace(read.status.recorded, generation=newest_generation(read))
-    return msgspec.structs.replace(
-        read, status=msgspec.structs.replace(read.status, recorded=recorded)
-    )

@@ -1,8 +1,22 @@
 """Deleted LNamespaces, until their deletion is recorded."""
 
 from collections import UserDict
+from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from lnamespace.controller.outbox import DeletedLNamespace
+from lnamespace.controller.resource import CachedLNamespace
+from lnamespace.kube.state import ObservedObject
+from lnamespace.ledger.outbox.record import newest_generation
+from lnamespace.model.lnamespace import LNamespace
+
+STANDBY_MEMORY = timedelta(hours=1)
+"""How long a standby remembers that an LNamespace is gone.
+
+Who leads tells the ledger within seconds, and a failover takes less than a minute. Where nobody
+has led for longer, the webhook's announcements and the publisher's comparison tell it.
+"""
 
 
 class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
@@ -30,3 +44,46 @@ class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
     def of(self, name: str) -> list[tuple[str, DeletedLNamespace]]:
         """Return the deleted LNamespaces of that name, with their UIDs."""
         return [(uid, self[uid]) for uid in sorted(self._names.get(name, ()))]
+
+    def note(self, old: CachedLNamespace | None, read: LNamespace) -> None:
+        """Note that an LNamespace is gone; ``read`` is what could be read of it the last time."""
+        self[read.uid] = DeletedLNamespace(_as_billed(old, read), datetime.now(UTC))
+
+    def note_pending_recorded(self, uid: str) -> None:
+        """Note that the outbox says of a deleted LNamespace that its Namespace is to follow."""
+        if deleted := self.get(uid):
+            self[uid] = msgspec.structs.replace(deleted, pending_recorded=True)
+
+    def note_namespace(self, old: ObservedObject, new: ObservedObject | None) -> list[str]:
+        """Take the end of a Namespace as that of its LNamespace, which is gone already.
+
+        Return the UIDs of the deleted LNamespaces of that name.
+        """
+        now, found = datetime.now(UTC), self.of(old.key[1])
+        for uid, deleted in found:
+            if deleted.namespace_still_billed(old) and (new is None or new.uid != old.uid):
+                self[uid] = msgspec.structs.replace(deleted, at=now)
+        return [uid for uid, _ in found]
+
+    def forget_recorded(self) -> None:
+        """Drop on a standby the deletions that the leader has long recorded."""
+        before = datetime.now(UTC) - STANDBY_MEMORY
+        while self:
+            oldest = next(iter(self))
+            if self[oldest].at >= before:
+                break
+            del self[oldest]
+
+
+def _as_billed(old: CachedLNamespace | None, read: LNamespace) -> LNamespace:
+    """Return a deleted LNamespace as it could be read the last time.
+
+    One that could never be read seems to have changed to a payer without a name. That it is gone is
+    all that the ledger may be told.
+    """
+    if old is None or not old.problem or read is not old.lns:
+        return read
+    recorded = msgspec.structs.replace(read.status.recorded, generation=newest_generation(read))
+    return msgspec.structs.replace(
+        read, status=msgspec.structs.replace(read.status, recorded=recorded)
+    )

@@ -50,5 +50,5 @@ class DeletionReconciler:
             [] if deleted.pending_recorded else await self.outbox.record_pending_deletion(deleted)
         )
         if not failures:
-            self.cache.note_pending_recorded(deleted.lns.uid)
+            self.cache.deleted.note_pending_recorded(deleted.lns.uid)
         return failures
