@@ -1,6 +1,7 @@
 """Cache all tenants, by watches of the platform's cluster. Nothing is stored.
 
-- :mod:`~lnamespace.gateway.tenants.cache`: all of them.
+- :mod:`~lnamespace.gateway.tenants.cache`: all of them;
+  :mod:`~lnamespace.gateway.tenants.view_builder`: their views.
 - :mod:`~lnamespace.gateway.tenants.tenant`: one of them: its names, and the rights of its users.
 - :mod:`~lnamespace.gateway.tenants.namespaces`: its namespaces, and its rights in them.
 - :mod:`~lnamespace.gateway.tenants.roles`: its Roles and bindings; pure.

@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from types import MappingProxyType
 
 from msgspec import Raw
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
-from lnamespace.gateway.tenants.default_classes import DefaultClasses
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
+from lnamespace.gateway.tenants.view_builder import Route, ViewBuilder, resource_name
 from lnamespace.gateway.tenants.watched_parts import PartReader, RbacBudget
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
@@ -22,44 +21,21 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
-    DEVICE_CLASS,
-    INGRESS_CLASS,
     NAMESPACE,
-    PRIORITY_CLASS,
-    RBAC,
     RESOURCE_QUOTA,
     ROLE,
     ROLE_BINDING,
-    RUNTIME_CLASS,
-    STORAGE_CLASS,
-    VOLUME_ATTRIBUTES_CLASS,
     Resource,
 )
 from lnamespace.kube.store import Store
 from lnamespace.model import lcluster
 from lnamespace.model.lcluster import LCluster, decode_lcluster
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA, Names
-from lnamespace.rbac.objects import RbacRole, decode_role, role_of_groups
-from lnamespace.translate.discovery.groups import DiscoveredGroup, TenantGroups, resource_table
-from lnamespace.translate.discovery.published import Published, is_global_default
+from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.names.allowances import Allowances
-from lnamespace.translate.names.view import View
-from lnamespace.translate.names.webhook_routes import WebhookRoute
-from lnamespace.translate.protocol.resources import GroupResource, ResourceTable
 
-_CLASSES = (
-    CLUSTER_ROLE,
-    STORAGE_CLASS,
-    INGRESS_CLASS,
-    PRIORITY_CLASS,
-    RUNTIME_CLASS,
-    DEVICE_CLASS,
-    VOLUME_ATTRIBUTES_CLASS,
-)
-"""The built-in kinds of which the platform may publish objects."""
 _RBAC = (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
 
-_Groups = tuple[DiscoveredGroup, ...]
 Changed = Callable[[WatchedObject | None, WatchedObject | None], None]
 BindingListener = Callable[[WatchedObject | None, WatchedObject | None, int], None]
 """Called with a RoleBinding as it was and is, and the newest version of any RoleBinding."""
@@ -78,28 +54,24 @@ class Tenants:
         upstream: Upstream,
         names: Names,
         allowances: Allowances | None = None,
-        route: Callable[[LCluster], WebhookRoute] | None = None,
+        route: Route | None = None,
         bindings: BindingListener | None = None,
         published: Published | None = None,
         served: ServedListener | None = None,
     ) -> None:
         self._names = names
-        self._route = route
         self._bindings = bindings
         self._served = served
-        self._allowances = allowances or Allowances()
-        self._published = published or Published()
         self._tenants: dict[str, ServedTenant] = {}
-        self._roles: Mapping[str, RbacRole] = {}
-        self._tables: dict[_Groups, ResourceTable] = {}
-        self._shown: Mapping[GroupResource, frozenset[str]] = {}
         self._stale = False
         self._stale_defaults: set[str] = set()
-        self._default_classes = DefaultClasses(names.lcluster_label)
         self._parts = PartReader(names.lcluster_label)
         self._rbac_budget = RbacBudget()
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
         self._stores: dict[str, Store[WatchedObject]] = {}
+        self._views = ViewBuilder(
+            names, self._stores, allowances or Allowances(), published or Published(), route
+        )
         self._reflectors = list(self._reflect(client))
 
     def __iter__(self) -> Iterator[ServedTenant]:
@@ -158,13 +130,9 @@ class Tenants:
             yield self._reflector(
                 client, resource, changed, partial(self._read_rbac, resource.plural)
             )
-        for resource in _CLASSES[1:]:
-            # The default PriorityClass is published whatever its name is, and tenants have default
-            # classes of their own.
-            always = resource in {PRIORITY_CLASS, INGRESS_CLASS, STORAGE_CLASS}
-            if always or _named(resource) in self._published.objects:
-                changed = partial(self._class_changed, resource)
-                yield self._reflector(client, resource, changed, self._parts.shared_class)
+        for resource in self._views.watched_classes():
+            changed = partial(self._class_changed, resource)
+            yield self._reflector(client, resource, changed, self._parts.shared_class)
 
     def _reflector(
         self,
@@ -187,8 +155,6 @@ class Tenants:
         tenant = _tenant_of(item)
         return self._rbac_budget.kept(tenant, plural, item) if tenant in self._tenants else item
 
-    # The listeners of the stores.
-
     def _cluster_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         name = (new or old).name  # type: ignore[union-attr]
         cluster = self._read_claimed(new) if new else None
@@ -202,7 +168,8 @@ class Tenants:
             known.set_lcluster(cluster)
         elif cluster:
             self._notify(None, cluster)
-            self._tenants[name] = tenant = ServedTenant(cluster, self._view(cluster), self._roles)
+            view = self._views.build(cluster)
+            self._tenants[name] = tenant = ServedTenant(cluster, view, self._views.roles)
             self._fill(tenant)
 
     def _read_claimed(self, item: WatchedObject) -> LCluster | None:
@@ -292,22 +259,14 @@ class Tenants:
         A change of any other object is ignored: each LCluster has a role for its managers, and with
         a thousand of them half of the gateway's time went into views that had not changed.
         """
-        if tenant := self._default_classes.change(_named(resource), old, new):
+        if tenant := self._views.default_classes.change(resource_name(resource), old, new):
             self._renew_soon(tenant)
-        if not any(each and self._is_published(resource, each) for each in (old, new)):
+        if not any(each and self._views.is_published(resource, each) for each in (old, new)):
             return
         # A list changes many objects at once: the views are renewed once, after it.
         if not self._stale:
             asyncio.get_running_loop().call_soon(self._renew_views)
         self._stale = True
-
-    def _is_published(self, resource: Resource, item: WatchedObject) -> bool:
-        label = self._names.lcluster_label
-        if self._published.names(_named(resource), [(item.name, item.labels)], label):
-            return True
-        return resource == PRIORITY_CLASS and self._is_default_priority(item)
-
-    # The views that follow from them.
 
     def _renew_soon(self, name: str) -> None:
         """Renew the view of one tenant, once after a list that changes its defaults many times."""
@@ -318,74 +277,13 @@ class Tenants:
     def _renew_defaults(self) -> None:
         stale, self._stale_defaults = self._stale_defaults, set()
         for tenant in filter(None, map(self._tenants.get, stale)):
-            tenant.set_view(self._view(tenant.cluster, self._tables), self._roles)
+            tenant.set_view(self._views.build(tenant.cluster), self._views.roles)
 
     def _renew_views(self) -> None:
         self._stale = False
-        self._shown = self._published_names()
-        roles = self._published_roles()
-        if roles != self._roles:
-            # Otherwise a definition of one tenant would recheck the rights of all watches.
-            self._roles = roles
-        known, self._tables = self._tables, {}
+        known = self._views.refresh(self.discovery.groups)
         for tenant in self._tenants.values():
-            tenant.set_view(self._view(tenant.cluster, known), self._roles)
-
-    def _published_roles(self) -> Mapping[str, RbacRole]:
-        store = self._stores.get(CLUSTER_ROLE.plural)
-        names = self._shown.get(GroupResource(RBAC, CLUSTER_ROLE.plural), frozenset())
-        found = (decode_role(item.raw) for item in store or () if item.name in names)
-        of_all = TenantGroups("", self._published)
-        served = {
-            each.name for each in self.discovery.groups if of_all.is_of_the_platform(each.name)
-        }
-        return {role.name: role_of_groups(role, served) for role in found}
-
-    def _published_names(self) -> dict[GroupResource, frozenset[str]]:
-        label = self._names.lcluster_label
-        found = dict(self._published.custom_names)
-        for resource in _CLASSES:
-            objects = ((item.name, item.labels) for item in self._stores.get(resource.plural, ()))
-            found[_named(resource)] = self._published.names(_named(resource), objects, label)
-        found[_named(PRIORITY_CLASS)] |= self._default_priorities()
-        return found
-
-    def _default_priorities(self) -> frozenset[str]:
-        """Return the names of the platform's PriorityClasses that pods are given by default."""
-        return frozenset(
-            item.name
-            for item in self._stores.get(PRIORITY_CLASS.plural, ())
-            if self._is_default_priority(item)
-        )
-
-    def _is_default_priority(self, item: WatchedObject) -> bool:
-        return self._names.lcluster_label not in item.labels and is_global_default(item.raw)
-
-    def _view(
-        self, cluster: LCluster, known: Mapping[_Groups, ResourceTable] = MappingProxyType({})
-    ) -> View:
-        """Return the view of a tenant; resource tables are reused."""
-        name = cluster.name
-        groups = TenantGroups(name, self._published)
-        mine = tuple(each for each in self.discovery.groups if groups.down(each.name) is not None)
-        table = self._tables.get(mine) or known.get(mine)
-        table = self._tables[mine] = table or resource_table(mine, name, self._published)
-        own = {self._names.lcluster_annotation: cluster.uid}
-        return View(
-            name,
-            table,
-            self._shown,
-            self._names.lcluster_label,
-            allowances=self._allowances,
-            namespace_annotations=own,
-            webhook_route=self._route(cluster) if self._route else None,
-            default_classes=self._default_classes.of(name),
-            platform_groups=self._published.groups,
-        )
-
-
-def _named(resource: Resource) -> GroupResource:
-    return GroupResource(resource.group, resource.plural)
+            tenant.set_view(self._views.build(tenant.cluster, known), self._views.roles)
 
 
 def _tenant_of(item: WatchedObject) -> str:
