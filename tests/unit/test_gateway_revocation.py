@@ -233,7 +233,7 @@ async def test_a_request_that_waited_while_its_sender_was_taken_off_the_list_is_
     asks = asks_of(tenant, Login("ann"))
     tenant.set_lcluster(LCluster(tenant.cluster.metadata, LClusterSpec()))
     with pytest.raises(Refused) as refused:
-        await gateway_with(endless, tenant)._serve_request(asks, request)  # noqa: SLF001
+        await gateway_with(endless, tenant)._authorize_and_answer(asks, request)  # noqa: SLF001
     assert refused.value.status.code == 403
     assert not endless.begun
 

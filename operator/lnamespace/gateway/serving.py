@@ -100,7 +100,7 @@ class Gateway:
         if self.audit:
             exchange.on_stream = partial(self.audit.started, exchange, record)
         try:
-            await self._answer(exchange, record)
+            await self._answer_refusals_late(exchange, record)
         finally:
             if self.audit:
                 self.audit.completed(exchange, record)
@@ -111,8 +111,8 @@ class Gateway:
             if not exchange.streamed:
                 self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
-    async def _answer(self, exchange: Exchange, record: RequestRecord) -> None:
-        await self._answer_or_fail(exchange, record)
+    async def _answer_refusals_late(self, exchange: Exchange, record: RequestRecord) -> None:
+        await self._map_errors(exchange, record)
         status = record.refused
         if status and not exchange.answered:
             # Not in the handler: the exception's frames keep all that was read until then.
@@ -120,9 +120,9 @@ class Gateway:
                 await self.in_flight.delay(exchange)
             await refuse(exchange, Refused(status))
 
-    async def _answer_or_fail(self, exchange: Exchange, record: RequestRecord) -> None:
+    async def _map_errors(self, exchange: Exchange, record: RequestRecord) -> None:
         try:
-            await self._serve(exchange, record)
+            await self._route(exchange, record)
         except Refused as refused:
             record.refused = refused.status
             if exchange.answered:
@@ -140,7 +140,7 @@ class Gateway:
                 raise ConnectionAbortedError from error
             await refuse(exchange, internal_error("the gateway's log has more"))
 
-    async def _serve(self, exchange: Exchange, record: RequestRecord) -> None:
+    async def _route(self, exchange: Exchange, record: RequestRecord) -> None:
         server_name, target = exchange.connection.server_name, exchange.request.target
         destination = find_destination(server_name, target, self.host)
         if destination.tenant == MINE:
@@ -150,7 +150,11 @@ class Gateway:
             record.audited = False
             await self.mine.serve(exchange, destination)
             return
-        inbound = await self._authenticate(exchange, destination, record)
+        await self._serve_tenant(await self._authenticate(exchange, destination, record))
+
+    async def _serve_tenant(self, inbound: InboundRequest) -> None:
+        """Answer a tenant's request, within the limits of the tenant."""
+        exchange = inbound.exchange
         new = not exchange.connection.owner
         exchange.connection.owner = tenant = inbound.tenant.name
         cut = exchange.connection.transport.abort
@@ -159,13 +163,15 @@ class Gateway:
             self.shares.of(tenant, cut) as share,
         ):
             share.charge_extra(_HANDSHAKE if new else 0.0)
-            record.request = request = await self._parse(inbound)
+            inbound.record.request = request = await self._parse(inbound)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
                 async with self.in_flight.lane(tenant, request, len(exchange.request.body)):
-                    await share.metered(self._serve_request(replace(inbound, share=share), request))
+                    await share.metered(
+                        self._authorize_and_answer(replace(inbound, share=share), request)
+                    )
 
-    async def _serve_request(
+    async def _authorize_and_answer(
         self, inbound: InboundRequest, request: ResourceRequest | PathRequest
     ) -> None:
         exchange = inbound.exchange

@@ -96,7 +96,8 @@ def can_ask_nothing(there: Collection[str], view: View) -> bool:
 def nothing_of(request: ResourceRequest) -> ResourceRequest:
     """Return a request that matches nothing, for a namespace that does not exist.
 
-    It is sent for a namespace that every tenant has.
+    It is sent for a namespace that every tenant has. The API server judges its options and
+    has the columns of its table, the bookmarks of its watch: an answer of our own has neither.
     """
     selectors = [value for name, value in request.query if name == "fieldSelector" and value]
     selectors.append(str(FieldTerm("metadata.namespace", request.namespace)))

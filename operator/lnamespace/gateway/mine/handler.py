@@ -93,12 +93,12 @@ class MineHandler:
             The API server does not answer.
         """
         try:
-            await self._serve(exchange, destination)
+            await self._serve_caller(exchange, destination)
         except UpstreamRefused as refused:
             kept = [each for each in refused.headers if each[0] in ("content-type", "retry-after")]
             await exchange.answer(refused.status, kept, refused.body)
 
-    async def _serve(self, exchange: Exchange, destination: Destination) -> None:
+    async def _serve_caller(self, exchange: Exchange, destination: Destination) -> None:
         login = await self.authenticator.authenticate(exchange)
         sent = exchange.request
         request = parse_platform_request(sent.method, destination.target, self.resources.table)
