@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.conventions import Conventions, SudoLayout, conventions_of
 from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller import controller, queue
 from lnamespace.controller.controller import Controller
@@ -431,7 +431,7 @@ def test_the_conventions_are_those_of_the_settings() -> None:
         lcluster_namespaces=7,
         lcluster_definitions=0,
     )
-    assert controller.conventions_of(settings) == Conventions(
+    assert conventions_of(settings) == Conventions(
         Names("example.com", "su-{name}", "gold"),
         "edit",
         sudo=SudoLayout.SERVICE_ACCOUNT,

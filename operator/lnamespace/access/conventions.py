@@ -5,13 +5,15 @@ from enum import StrEnum
 from functools import cached_property
 
 from lnamespace.access import cost_labels
-from lnamespace.access.lcluster_content import ContentLimits
+from lnamespace.access.lcluster_content import ContentLimits, content_limits
+from lnamespace.access.limit import lnamespace_limits
 from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import ManagedMetadata
 from lnamespace.model import lcluster
 from lnamespace.model.lnamespace import KIND, PLURAL, VERSION
 from lnamespace.model.names import Names
+from lnamespace.settings import Settings, items
 
 
 class SudoLayout(StrEnum):
@@ -92,3 +94,17 @@ class Conventions:
         if self.names.class_name:
             labels |= {self.names.class_label: self.names.class_name}
         return labels | {self.names.tenant_label: tenant} if tenant else labels
+
+
+def conventions_of(settings: Settings) -> Conventions:
+    """Return the conventions that the settings ask for."""
+    names = Names(settings.api_group_suffix, settings.sudoers_group_format, settings.class_name)
+    return Conventions(
+        names,
+        settings.users_role,
+        sudo=SudoLayout(settings.sudo_layout),
+        counted=lnamespace_limits(settings).any_limited,
+        required_labels=items(settings.required_labels),
+        forbidden_labels=items(settings.forbidden_labels),
+        content_limits=content_limits(settings),
+    )

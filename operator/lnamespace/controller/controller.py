@@ -9,8 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
-from lnamespace.access.conventions import Conventions, SudoLayout, lcluster_resource
-from lnamespace.access.lcluster_content import content_limits
+from lnamespace.access.conventions import Conventions, conventions_of, lcluster_resource
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
 from lnamespace.controller.admission_drift import AdmissionDriftWatch
 from lnamespace.controller.cache import Cache, Tenant, WorkKey
@@ -36,7 +35,7 @@ from lnamespace.kube.state import ObservedObject, read_observed
 from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.names import Names
 from lnamespace.runtime.probes import Probes
-from lnamespace.settings import Settings, items
+from lnamespace.settings import Settings
 
 SLOW_RETRY = 300.0
 """Seconds before a failure that is not retryable is retried all the same."""
@@ -47,20 +46,6 @@ LONGEST_TIMER = 86_400.0
 AnyReflector = Reflector[ObservedObject] | Reflector[CachedLNamespace] | LClusterReflector
 
 log = logging.getLogger(__name__)
-
-
-def conventions_of(settings: Settings) -> Conventions:
-    """Return the conventions that the settings ask for."""
-    names = Names(settings.api_group_suffix, settings.sudoers_group_format, settings.class_name)
-    return Conventions(
-        names,
-        settings.users_role,
-        sudo=SudoLayout(settings.sudo_layout),
-        counted=lnamespace_limits(settings).any_limited,
-        required_labels=items(settings.required_labels),
-        forbidden_labels=items(settings.forbidden_labels),
-        content_limits=content_limits(settings),
-    )
 
 
 def election_of(client: Client, settings: Settings) -> LeaderElector | None:
