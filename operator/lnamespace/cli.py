@@ -2,11 +2,14 @@
 
 import argparse
 import sys
+from typing import TypeAlias
 
 from lnamespace import settings
 from lnamespace.errors import LNamespaceError, SettingsError
 from lnamespace.ledger.commands.arguments import add_commands
 from lnamespace.settings import Settings
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,6 +31,19 @@ def arguments_parser() -> argparse.ArgumentParser:
         description="A namespace for every team on a shared Kubernetes cluster, in one command.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_controller(commands)
+    _add_webhook(commands)
+    _add_gateway(commands)
+    _add_ledger(commands)
+    _add_render(commands)
+    _add_migrate(commands)
+    _add_check(commands)
+    _add_vet(commands)
+    _add_payers(commands)
+    return parser
+
+
+def _add_controller(commands: _Commands) -> None:
     controller = commands.add_parser(
         "controller",
         help="make the cluster as its LNamespaces say, until told to stop",
@@ -36,6 +52,9 @@ def arguments_parser() -> argparse.ArgumentParser:
     )
     settings.add_options(controller, "controller")
     controller.set_defaults(run=_controller)
+
+
+def _add_webhook(commands: _Commands) -> None:
     webhook = commands.add_parser(
         "webhook",
         help="answer the API server's questions about LNamespaces, until told to stop",
@@ -44,6 +63,9 @@ def arguments_parser() -> argparse.ArgumentParser:
     )
     settings.add_options(webhook, "webhook")
     webhook.set_defaults(run=_webhook)
+
+
+def _add_gateway(commands: _Commands) -> None:
     gateway = commands.add_parser(
         "gateway",
         help="show every LCluster's tenant a cluster of its own, until told to stop",
@@ -53,9 +75,15 @@ def arguments_parser() -> argparse.ArgumentParser:
     settings.add_options(gateway, "gateway")
     gateway.set_defaults(run=_gateway)
     _add_gateway_check(gateway.add_subparsers(title="commands", metavar="COMMAND"))
+
+
+def _add_ledger(commands: _Commands) -> None:
     ledger = commands.add_parser("ledger", help="who pays for which namespace, for ever")
     add_commands(ledger)
     ledger.set_defaults(run=_ledger)
+
+
+def _add_render(commands: _Commands) -> None:
     render = commands.add_parser("render", help="print what the code generates")
     render.add_argument(
         "what",
@@ -66,6 +94,9 @@ def arguments_parser() -> argparse.ArgumentParser:
     render.add_argument("directory", nargs="?", help="where samples go ['docs/resource-samples']")
     settings.add_options(render, "render")
     render.set_defaults(run=_render)
+
+
+def _add_migrate(commands: _Commands) -> None:
     migrate = commands.add_parser(
         "migrate",
         help="have every LNamespace stored in the version of today",
@@ -75,6 +106,9 @@ def arguments_parser() -> argparse.ArgumentParser:
     migrate.add_argument("--dry-run", action="store_true", help="count them, and change nothing")
     settings.add_options(migrate, "migrate")
     migrate.set_defaults(run=_migrate)
+
+
+def _add_check(commands: _Commands) -> None:
     check = commands.add_parser(
         "check",
         help="see whether the API server reaches the webhook",
@@ -83,13 +117,14 @@ def arguments_parser() -> argparse.ArgumentParser:
     )
     settings.add_options(check, "check")
     check.set_defaults(run=_check)
-    _add_vet(commands)
+
+
+def _add_payers(commands: _Commands) -> None:
     payers = commands.add_parser("payers", help="who pays by default")
     _add_payers_check(payers.add_subparsers(title="commands", required=True, metavar="COMMAND"))
-    return parser
 
 
-def _add_vet(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_vet(commands: _Commands) -> None:
     vet = commands.add_parser(
         "vet",
         help="see whether the users' role gives more than was vetted",
@@ -115,7 +150,7 @@ def _add_vet(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     vet.set_defaults(run=_vet)
 
 
-def _add_gateway_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_gateway_check(commands: _Commands) -> None:
     check = commands.add_parser(
         "check",
         help="see what of this cluster would leak into LClusters, or collide with them",
@@ -134,7 +169,7 @@ def _add_gateway_check(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     check.set_defaults(run=_gateway_check)
 
 
-def _add_payers_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_payers_check(commands: _Commands) -> None:
     check = commands.add_parser(
         "check",
         help="check the file that says who pays, and try it out",
