@@ -26,8 +26,8 @@ from lnamespace.translate.objects.quotas import resource_key_down, resource_key_
 from lnamespace.translate.objects.references import OWNER, OwnersPlan
 from lnamespace.translate.objects.spellings import (
     CLUSTER_ROLE,
-    GENERATE_NAME,
     NAMESPACE,
+    PREFIXED,
     OwnName,
     OwnNamespace,
     OwnRoleName,
@@ -117,7 +117,7 @@ def _names(resource: ResourceType) -> dict[str, FieldRule]:
         return {"namespace": OwnNamespace()}
     if resource.group_resource == CRDS:
         return {"name": OwnName()}
-    return {"name": OwnName(), "generateName": GENERATE_NAME}
+    return {"name": OwnName(), "generateName": PREFIXED}
 
 
 def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsPlan:

@@ -146,19 +146,13 @@ def _without_prefix(view: View, name: str) -> str:
     return name.removeprefix(view.prefix)
 
 
-GENERATE_NAME = Spelling(_with_prefix, _without_prefix)
-"""``metadata.generateName`` of a cluster-scoped object."""
 PREFIXED = Spelling(_with_prefix, _without_prefix)
 """A name that is the tenant's own whatever the platform publishes."""
 
 
 def _driver_up(view: View, driver: str) -> str:
-    return driver if not driver or driver in view.allowances.csi_drivers else view.prefix + driver
+    return driver if driver in view.allowances.csi_drivers else _with_prefix(view, driver)
 
 
-def _driver_down(view: View, driver: str) -> str:
-    return driver.removeprefix(view.prefix)
-
-
-DRIVER = Spelling(_driver_up, _driver_down)
+DRIVER = Spelling(_driver_up, _without_prefix)
 """The CSI driver of an inline volume; one that is not allowed gets the prefix."""
