@@ -16,7 +16,7 @@ class Reconciled(Item, Protocol):
 
     @property
     def inputs(self) -> object:
-        """Its inputs of a reconcile, without the status that the reconcile writes itself."""
+        """Return the inputs of a reconcile, without the status that the reconcile writes itself."""
 
 
 R = TypeVar("R", bound=Reconciled)
