@@ -25,6 +25,7 @@ CONDITION = LCLUSTER_KEYS + "tenant"
 """The name of the gateway's own match condition."""
 
 _NAME = "has(request.name) && request.name"
+_NAMESPACED = "has(request.namespace) && request.namespace != ''"
 _EXTRA = "request.userInfo.extra"
 _WITH_PERSON = f"has({_EXTRA}) && '{PERSON_EXTRA}' in {_EXTRA}"
 
@@ -37,28 +38,23 @@ _NOT_WEBHOOK_CALL = f"!({_WITH_PERSON} && '{WEBHOOK_CALLER}' in {_EXTRA}['{PERSO
 # The gateway names the sender of every request that it sends.
 _SENT_THROUGH_GATEWAY = _WITH_PERSON
 
-# Writes of Kubernetes itself that the platform's policies do not bound: a tenant could have changed
-# the address of a pod as the kubelet wrote its status. And the platform's writes of Namespaces: a
-# policy inside an LCluster took the platform's controller for one of the same name that helm had
-# installed there, and no Namespace ended.
-_PLATFORM_WRITES = (
-    "request.resource.resource in ['bindings', 'endpoints', 'endpointslices', 'namespaces', "
-    "'persistentvolumeclaims', 'services'] "
-    "|| request.resource.resource == 'pods' "
-    "&& has(request.subResource) && request.subResource in ['binding', 'status']"
-)
-
 _ORDER = SET_ELEMENT_ORDER + "matchConditions"
 
 
 def expression(view: View) -> str:
-    """Return CEL that is true for requests about the tenant's own objects."""
+    """Return CEL that is true for requests about the tenant's own objects.
+
+    Of cluster-scoped objects it is true for the tenant's own writes alone, which come through the
+    gateway: a Node may have a name that begins as the tenant's do, and a policy that changed what
+    Kubernetes wrote of a PersistentVolume bound it to the claim of another tenant.
+    """
     by_service_account = (
         f"request.userInfo.username.startsWith('{SERVICE_ACCOUNT_PREFIX}{view.prefix}')"
     )
     return (
         f"({_in_tenant(view)}) && {_NOT_PLATFORM_OBJECT} && {_NOT_WEBHOOK_CALL} "
-        f"&& ({_SENT_THROUGH_GATEWAY} || {by_service_account} || !({_PLATFORM_WRITES}))"
+        f"&& ({_SENT_THROUGH_GATEWAY} || {by_service_account} "
+        f"|| {_NAMESPACED} && {_writes_of_controllers(view)})"
     )
 
 
@@ -69,9 +65,26 @@ def _in_tenant(view: View) -> str:
         f"&& {_NAME}.matches('^[a-z0-9-]+[.]{view.prefix}')"
     )
     return (
-        "has(request.namespace) && request.namespace != '' "
-        f"? request.namespace.startsWith('{view.prefix}') "
+        f"{_NAMESPACED} ? request.namespace.startsWith('{view.prefix}') "
         f": {_NAME}.startsWith('{view.prefix}') || {definition}"
+    )
+
+
+def _writes_of_controllers(view: View) -> str:
+    """Return CEL for the writes of others in a tenant's namespaces that its policies judge.
+
+    These are the kinds that Kubernetes' controllers write from what the tenant wrote, and the
+    tenant's own kinds. What becomes of them is bounded whoever writes: the platform's policies
+    judge each pod that is created, and the tenant may write the others in any form. Other writes
+    of the platform and of Kubernetes are trusted, so no policy of the platform bounds what a tenant
+    would make of them, such as the address of a pod, the devices of a claim, the share of a total.
+    """
+    return (
+        "(request.resource.group in ['apps', 'batch'] "
+        f"|| request.resource.group.startsWith('{view.prefix}') "
+        "|| request.resource.group == '' && request.operation == 'CREATE' "
+        "&& request.resource.resource == 'pods' "
+        "&& !(has(request.subResource) && request.subResource != ''))"
     )
 
 
