@@ -1019,6 +1019,87 @@ def test_no_claim_is_of_a_class_of_another_tenant(tenant: Api) -> None:
     tenant.create(claims, claim(), dryRun="All")
 
 
+BINDER = "system:serviceaccount:kube-system:persistent-volume-binder"
+
+
+@pytest.mark.usefixtures("other_lcluster")
+@pytest.mark.parametrize("who", [BINDER, GATEWAY, "an-administrator"])
+def test_nobody_binds_a_volume_of_a_tenant_to_the_claim_of_another(admin: Api, who: str) -> None:
+    """A policy of the tenant changed what Kubernetes' binder wrote, which nothing else judged."""
+    writer, path = admin.acting(who, "system:masters"), "/api/v1/persistentvolumes"
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": f"{OTHER}-d", "volumeHandle": "h"},
+        "storageClassName": f"{OTHER}-s",
+    }
+
+    def bound(space: str) -> Object:
+        return {"spec": {"claimRef": {"namespace": space, "name": "c"}}}
+
+    def refused(name: str) -> bool:
+        try:
+            writer.patch(f"{path}/{name}", bound(HOME), dryRun="All")
+        except ApiError as error:
+            return "is for claims in its own namespaces" in error.message
+        return False
+
+    for name, labels in ((f"{OTHER}-v", {LABEL: OTHER}), (f"{OTHER}-unlabelled", {})):
+        admin.create(path, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    try:
+        eventually(partial(refused, f"{OTHER}-v"), what="a volume is for claims of another")
+        writer.patch(f"{path}/{OTHER}-v", bound(FOREIGN), dryRun="All")
+        if who != GATEWAY:
+            assert refused(f"{OTHER}-unlabelled")
+            stripped = bound(HOME) | {"metadata": {"labels": {LABEL: None}}}
+            refusal(writer.patch, f"{path}/{OTHER}-v", stripped)
+            of_the_platform = {"metadata": {"name": "disk-1"}, "spec": spec | bound(HOME)["spec"]}
+            writer.create(path, of_the_platform, dryRun="All")
+    finally:
+        for name in (f"{OTHER}-v", f"{OTHER}-unlabelled"):
+            # Nobody here takes the finalizer off that protects what is in use.
+            admin.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+            admin.delete(f"{path}/{name}")
+
+
+def test_no_share_is_more_than_the_total(other_lcluster: None, admin: Api) -> None:
+    """Whoever writes it: a policy of the tenant changed what the controller wrote."""
+    assert other_lcluster is None
+    admin.patch(f"{LCLUSTERS}/{OTHER}", {"spec": {"quota": {"pods": "10", "requests.cpu": "2"}}})
+    path = ns_path(FOREIGN, "resourcequotas")
+
+    def share(**hard: str) -> Object:
+        return {"metadata": {"name": "lcluster"}, "spec": {"hard": hard}}
+
+    def refused(**hard: str) -> bool:
+        try:
+            admin.create(path, share(**hard), dryRun="All")
+        except ApiError as error:
+            return "a share has each of the totals" in error.message
+        return False
+
+    cpu = "requests.cpu"
+    eventually(partial(refused, pods="11", **{cpu: "1"}), what="a share is more than the total")
+    assert refused(pods="10")
+    assert refused(pods="10", secrets="1", **{cpu: "1"})
+    admin.create(path, share(pods="10", **{cpu: "1500m"}))
+    try:
+        item = f"{path}/lcluster"
+        assert "totals" in refusal(admin.patch, item, {"spec": {"hard": {"pods": "1k"}}})
+        # A share that is more than a total that came later is lowered step by step.
+        admin.patch(f"{LCLUSTERS}/{OTHER}", {"spec": {"quota": {"pods": "5"}}})
+        lowered = {"spec": {"hard": {"pods": "8"}}}
+        eventually(partial(unless, "Forbidden", admin.patch, item, lowered))
+        eventually(
+            lambda: not unless("Forbidden", admin.patch, item, {"spec": {"hard": {"pods": "9"}}})
+        )
+        of_its_own = share(pods="1k")
+        of_its_own["metadata"]["name"] = "of-its-own"
+        admin.create(path, of_its_own, dryRun="All")
+    finally:
+        admin.delete(f"{path}/lcluster")
+
+
 @DEVICES
 @pytest.mark.usefixtures("other_lcluster")
 def test_no_device_is_of_a_class_of_another_tenant(tenant: Api) -> None:
