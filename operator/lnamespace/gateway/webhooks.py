@@ -7,7 +7,7 @@ tenant, through the API server's proxy, so it reaches nothing that the tenant co
 import asyncio
 import hmac
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.fairness.in_flight import InFlight
+from lnamespace.gateway.fairness.review_waits import MOST_SECONDS, ReviewWaits
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
@@ -88,6 +89,7 @@ class WebhookHandler:
     tenants: Tenants
     upstream: Upstream
     in_flight: InFlight
+    waits: ReviewWaits = field(default_factory=ReviewWaits)
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one review."""
@@ -143,7 +145,11 @@ class WebhookHandler:
             answer = await self._ask(view, webhook, question, converts=True)
             return converted_up(answer, view, objects)
         review = read_admission_review(body, view)
-        return review.answer_up(await self._ask(view, webhook, review.body), view)
+        if review.of_tenant:
+            return review.answer_up(await self._ask(view, webhook, review.body), view)
+        with self.waits.waiting(view.tenant):
+            async with asyncio.timeout(MOST_SECONDS):
+                return review.answer_up(await self._ask(view, webhook, review.body), view)
 
     async def _ask(
         self, view: View, webhook: TenantWebhook, body: bytes, *, converts: bool = False

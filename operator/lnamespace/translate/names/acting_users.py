@@ -83,6 +83,12 @@ def extra_value(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else quote(text, safe=_SAFE)
 
 
+def acts_for_tenant(info: Mapping[str, Any], view: View) -> bool:
+    """Return whether a ``userInfo`` is that of the tenant: of the gateway for it, or its pods'."""
+    own = f"{SERVICE_ACCOUNT_PREFIX}{view.prefix}"
+    return PERSON_EXTRA in (info.get("extra") or {}) or str(info.get("username")).startswith(own)
+
+
 def user_info_down(info: Mapping[str, Any], view: View) -> UserInfo:
     """Return the ``userInfo`` of a review in tenant spelling."""
     if acting := (info.get("extra") or {}).get(ACTING_EXTRA):

@@ -17,7 +17,7 @@ from lnamespace.kube.media_types import JSON_PATCH
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.patches import patch_up
-from lnamespace.translate.names.acting_users import user_info_down
+from lnamespace.translate.names.acting_users import acts_for_tenant, user_info_down
 from lnamespace.translate.names.view import View
 from lnamespace.translate.objects.plans import Encoded, Foreign, object_of
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -60,10 +60,13 @@ class AdmissionReview:
         The write under review, as a request of the tenant.
     body
         The review in tenant spelling.
+    of_tenant
+        Whether the tenant itself writes, and not Kubernetes or the platform.
     """
 
     request: ResourceRequest
     body: bytes
+    of_tenant: bool = True
 
     def answer_up(self, answer: bytes, view: View) -> bytes:
         """Translate the answer of a webhook into upstream spelling.
@@ -127,7 +130,8 @@ def read_admission_review(body: bytes, view: View) -> AdmissionReview:
         below["namespace"] = view.namespace_down(admitted.namespace)
     translator = AnswerTranslator(request, view)
     below |= _objects_down(asked, translator)
-    return AdmissionReview(request, envelope(members, request=below))
+    of_tenant = acts_for_tenant(admitted.user_info, view)
+    return AdmissionReview(request, envelope(members, request=below), of_tenant)
 
 
 def _request_down(admitted: _AdmissionRequest, view: View) -> ResourceRequest:
