@@ -46,6 +46,7 @@ from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
+from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes
 from lnamespace.gateway.upstream.requests import Upstream
@@ -104,6 +105,7 @@ async def _serve(settings: Settings, answer: ProbeServer, lock: int | None) -> N
         process = replace(await _Process.begin(settings, stack), audit_lock=lock)
         tenants = await process.watch_tenants()
         await process.sign_for(tenants)
+        await process.renew_conditions()
         limits = ServerLimits().within(raise_open_files())
         server, context = HttpServer(process.gateway(tenants).handle, limits), process.context
         servers = [*await process.serve_webhooks(tenants), server]
@@ -241,6 +243,11 @@ class _Process:
         await self.stack.enter_async_context(running(usage.objects.run()))
         await self.stack.enter_async_context(running(usage.volumes.run()))
         return usage
+
+    async def renew_conditions(self) -> None:
+        """Confine what tenants stored through an earlier version as what they store now."""
+        conditions = StoredConditions(self.client, self.names.lcluster_label)
+        await self.stack.enter_async_context(running(conditions.run()))
 
     async def sign_for(self, tenants: Tenants) -> None:
         """Sign CertificateSigningRequests of LClusters, where there is a root."""

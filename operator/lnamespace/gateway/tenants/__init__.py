@@ -10,5 +10,6 @@
 - :mod:`~lnamespace.gateway.tenants.totals`: its quotas over all namespaces.
 - :mod:`~lnamespace.gateway.tenants.object_counts`: how many objects it has, counted slowly.
 - :mod:`~lnamespace.gateway.tenants.volume_sizes`: how much storage its volumes have.
+- :mod:`~lnamespace.gateway.tenants.stored_conditions`: renews what confines its stored webhooks.
 - :mod:`~lnamespace.gateway.tenants.usage`: what each tenant uses, as metrics.
 """

@@ -1,0 +1,131 @@
+"""Give the stored webhooks and admission policies of tenants the present match condition.
+
+The condition is stored with each of them. One that an earlier version of the gateway wrote shows a
+tenant what that version did, until its tenant writes it again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lnamespace.errors import ClusterError, Conflict, NotFound
+from lnamespace.kube import answers
+from lnamespace.kube.client import Client
+from lnamespace.kube.json_pointer import pointer_of
+from lnamespace.kube.metadata import ListMeta, PartialMetadata
+from lnamespace.kube.pages import PageSize
+from lnamespace.kube.prefixed import FIRST_KINDS
+from lnamespace.kube.resources import Resource
+from lnamespace.model.lcluster import tenant_of_name
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.admission import CONDITION, expression
+
+SECONDS = 3600.0
+"""Between two passes. During an upgrade a replica of the earlier version may write after one."""
+_KINDS = tuple(each for each in FIRST_KINDS if not each.plural.endswith("bindings"))
+
+log = logging.getLogger(__name__)
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    name: str = ""
+    expression: str = ""
+
+
+class _Holder(msgspec.Struct, frozen=True, rename="camel"):
+    match_conditions: tuple[_Condition, ...] | None = None
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    metadata: PartialMetadata
+    spec: _Holder = _Holder()
+    webhooks: tuple[_Holder, ...] | None = None
+
+    @property
+    def holders(self) -> Iterator[tuple[tuple[str, ...], _Holder]]:
+        """Yield what has match conditions, by its path."""
+        yield ("spec",), self.spec
+        for number, webhook in enumerate(self.webhooks or ()):
+            yield ("webhooks", str(number)), webhook
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: ListMeta
+    items: tuple[_Stored, ...] | None = None
+
+
+_pages = msgspec.json.Decoder(_Page)
+
+
+@dataclass(frozen=True)
+class StoredConditions:
+    """Renews the gateway's own match conditions where they are those of an earlier version.
+
+    Every replica does so, and the first one wins.
+
+    Parameters
+    ----------
+    label
+        The key of the label whose value is the tenant.
+    """
+
+    client: Client
+    label: str
+
+    async def run(self) -> None:
+        """Renew the conditions now, and then for ever."""
+        while True:
+            for kind in _KINDS:
+                try:
+                    await self._renew_all(kind)
+                except ClusterError as error:
+                    about = {"kind": kind.kind, "error": str(error)}
+                    log.warning("stored match conditions may be old", extra=about)
+            await asyncio.sleep(SECONDS)
+
+    async def _renew_all(self, kind: Resource) -> None:
+        size, params = PageSize(), {"labelSelector": self.label}
+        while True:
+            try:
+                answer = await self.client.get(kind.path(), **params, limit=str(size.limit))
+            except NotFound:
+                return  # This Kubernetes has no such kind, or not yet in this version.
+            size.arrived(len(answer))
+            page = answers.decode(_pages, answer)
+            for each in page.items or ():
+                await self._renew(kind, each)
+            if not page.metadata.continue_:
+                return
+            params["continue"] = page.metadata.continue_
+
+    async def _renew(self, kind: Resource, stored: _Stored) -> None:
+        metadata = stored.metadata
+        tenant = metadata.labels.get(self.label, "")
+        if tenant_of_name(metadata.name) != tenant:
+            return
+        operations = list(_renewed(stored, expression(View(tenant))))
+        if not operations:
+            return
+        about = {"kind": kind.kind, "object": metadata.name}
+        try:
+            await self.client.patch_json(kind.path(metadata.name), operations)
+        except (Conflict, NotFound):
+            pass  # its tenant, or another replica, was first
+        except ClusterError as error:
+            log.warning("a match condition is not renewed", extra=about | {"error": str(error)})
+        else:
+            log.info("a match condition is renewed", extra=about)
+
+
+def _renewed(stored: _Stored, present: str) -> Iterator[dict[str, Any]]:
+    """Yield the operations of a JSON patch that renews the conditions of an object."""
+    for path, holder in stored.holders:
+        for number, condition in enumerate(holder.match_conditions or ()):
+            if condition.name == CONDITION and condition.expression != present:
+                at = pointer_of((*path, "matchConditions", str(number), "expression"))
+                yield {"op": "test", "path": at, "value": condition.expression}
+                yield {"op": "replace", "path": at, "value": present}

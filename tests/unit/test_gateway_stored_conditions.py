@@ -1,0 +1,103 @@
+"""Stored webhooks and policies of tenants get the present match condition."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+from lnamespace.errors import Conflict, NotFound
+from lnamespace.gateway.tenants.stored_conditions import StoredConditions
+from lnamespace.kube.client import Client
+from lnamespace.translate.names.view import View
+from lnamespace.translate.objects.confinement.admission import CONDITION, expression
+
+LABEL = "tenancy.loblaw.digital/lcluster"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+PRESENT = expression(View("acme"))
+OWN = {"name": "mine", "expression": "true"}
+
+
+@dataclass
+class Stored:
+    """An API server with some objects, one on each page."""
+
+    objects: dict[str, list[dict[str, Any]]]
+    refused: frozenset[str] = frozenset()
+    patched: dict[str, Sequence[Any]] = field(default_factory=dict)
+
+    async def get(self, path: str, **params: str) -> bytes:
+        if path not in self.objects:
+            raise NotFound("no such kind", status=404)
+        assert params["labelSelector"] == LABEL
+        at = int(params.get("continue") or 0)
+        items = self.objects[path]
+        more = str(at + 1) if at + 1 < len(items) else ""
+        page = {"metadata": {"continue": more}, "items": items[at : at + 1]}
+        return msgspec.json.encode(page)
+
+    async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
+        self.patched[path] = operations
+        if path in self.refused:
+            raise Conflict("the test failed", status=422)
+        return b"{}"
+
+
+def stored(name: str, tenant: str = "acme", **fields: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {LABEL: tenant}, "resourceVersion": "1"}} | fields
+
+
+def policy(name: str, *conditions: dict[str, str], tenant: str = "acme") -> dict[str, Any]:
+    return stored(name, tenant, spec={"matchConditions": list(conditions)})
+
+
+def condition(text: str = PRESENT) -> dict[str, str]:
+    return {"name": CONDITION, "expression": text}
+
+
+async def renewed(upstream: Stored) -> dict[str, Sequence[Any]]:
+    conditions = StoredConditions(cast("Client", upstream), LABEL)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(conditions.run(), 0.05)
+    return upstream.patched
+
+
+async def test_the_condition_of_an_earlier_version_is_replaced_and_no_other() -> None:
+    policies = [
+        policy("acme-old", OWN, condition("true")),
+        policy("acme-new", OWN, condition()),
+        policy("acme-none"),
+        policy("beta-mislabelled", condition("true")),
+    ]
+    webhooks = [
+        stored(
+            "acme-hook",
+            webhooks=[
+                {"matchConditions": [condition()]},
+                {"matchConditions": [condition("1 == 1")]},
+            ],
+        )
+    ]
+    patched = await renewed(Stored({POLICIES: policies, WEBHOOKS: webhooks}))
+    of_policy, of_webhook = (
+        "/spec/matchConditions/1/expression",
+        "/webhooks/1/matchConditions/0/expression",
+    )
+    assert patched == {
+        f"{POLICIES}/acme-old": [
+            {"op": "test", "path": of_policy, "value": "true"},
+            {"op": "replace", "path": of_policy, "value": PRESENT},
+        ],
+        f"{WEBHOOKS}/acme-hook": [
+            {"op": "test", "path": of_webhook, "value": "1 == 1"},
+            {"op": "replace", "path": of_webhook, "value": PRESENT},
+        ],
+    }
+
+
+async def test_one_that_changed_meanwhile_holds_up_no_other() -> None:
+    policies = [policy(f"acme-{number}", condition("true")) for number in range(3)]
+    upstream = Stored({POLICIES: policies}, frozenset({f"{POLICIES}/acme-0"}))
+    assert len(await renewed(upstream)) == 3
