@@ -258,13 +258,31 @@ def is_refused(root: Api, path: str, body: Object) -> bool:
     return False
 
 
-def deploy(api: Api, name: str) -> None:
+def deploy(api: Api, name: str, replicas: int = 0) -> None:
     labels = {"app": name}
     containers = [{"name": "main", "image": "none"}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
-    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
     path = "/apis/apps/v1/namespaces/default/deployments"
     api.create(path, {"metadata": {"name": name}, "spec": spec})
+
+
+@MUTATING_POLICIES
+def test_what_controllers_make_from_what_a_tenant_wrote_its_policies_change(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """As sidecars are put into pods; a policy of the platform judges what becomes of each pod."""
+    patch = "[JSONPatch{op: 'add', path: '/metadata/labels/seen', value: 'yes'}]"
+    pods = ns_path(f"{TENANT}-default", "pods")
+    with (
+        mutating(root, "", ["pods"], patch),
+        controllers(cluster, "deployment-controller", "replicaset-controller"),
+    ):
+        deploy(root, "sidecars", replicas=2)
+        eventually(lambda: len(cluster.admin.items(pods)) == 2, 60)
+        labels = [each["metadata"]["labels"] for each in cluster.admin.items(pods)]
+    assert [each.get("seen") for each in labels] == ["yes", "yes"]
+    root.delete("/apis/apps/v1/namespaces/default/deployments/sidecars")
 
 
 def test_a_webhook_that_hangs_holds_up_no_other_tenant(

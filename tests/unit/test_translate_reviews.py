@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from lnamespace.gateway.upstream.requests import acting_value
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.names.acting_users import ACTING_EXTRA, extra_value, user_info_down
+from lnamespace.translate.names.acting_users import (
+    ACTING_EXTRA,
+    PERSON_EXTRA,
+    extra_value,
+    user_info_down,
+)
 from lnamespace.translate.objects.plans import Foreign
 from lnamespace.translate.protocol.status import Refused
 from lnamespace.translate.webhooks.admission_reviews import AdmissionReview, read_admission_review
@@ -19,6 +24,7 @@ from lnamespace.translate.webhooks.conversion_reviews import (
 
 from tests.unit.support.translation import ACME, LABEL
 
+GATEWAY = "system:serviceaccount:lnamespace-system:lnamespace-gateway"
 ENVELOPE = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
 
 
@@ -118,6 +124,23 @@ def test_the_user_is_who_acts_inside() -> None:
 )
 def test_a_tenant_learns_no_name_of_the_platform(username: str, told: str | None) -> None:
     assert user_info_down({"username": username}, ACME)["username"] == (told or username)
+
+
+@pytest.mark.parametrize(
+    ("user", "own"),
+    [
+        ({"username": "system:serviceaccount:acme-prod:robot"}, True),
+        ({"username": GATEWAY, "extra": {PERSON_EXTRA: ["ann"]}}, True),
+        ({"username": GATEWAY}, False),
+        ({"username": "system:serviceaccount:beta-prod:robot"}, False),
+        ({"username": "system:serviceaccount:kube-system:job-controller", "extra": {}}, False),
+    ],
+)
+def test_who_writes_for_a_tenant_is_told_from_who_writes_for_all(
+    user: dict[str, Any], own: bool
+) -> None:
+    read, _ = review({"request": POD["request"] | {"userInfo": user}} | ENVELOPE)
+    assert read.of_tenant is own
 
 
 def test_a_patch_is_judged_as_the_tenants() -> None:
