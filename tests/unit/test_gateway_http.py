@@ -195,6 +195,18 @@ async def test_an_answer_that_has_no_body_ends_with_its_head(status: int) -> Non
         writer.close()
 
 
+async def test_an_answer_to_head_ends_with_its_head() -> None:
+    """The end of its chunks was taken for the beginning of the next answer."""
+    async with serving(stream) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(DEADLINE):
+            for _ in range(2):
+                writer.write(b"HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n")
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head == b"HTTP/1.1 200 OK\r\n\r\n"
+        writer.close()
+
+
 async def test_very_many_empty_headers_are_too_large() -> None:
     async with serving(limits=ServerLimits(head=2000, finish=0.1)) as port:
         many = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a:\r\n" * 100 + b"\r\n"

@@ -70,6 +70,10 @@ class Exchange:
         """Return whether an answer has begun."""
         return self.status != 0
 
+    @property
+    def _ends_with_head(self) -> bool:
+        return self.request.method == "HEAD" or self.status in _WITHOUT_BODY
+
     async def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Send a whole answer."""
         self.status = status
@@ -91,7 +95,7 @@ class Exchange:
         self.forget_body()
         ends: tuple[tuple[str, str], ...] = (("Connection", "close"),)
         if self.request.chunks:
-            ends = () if status in _WITHOUT_BODY else (("Transfer-Encoding", "chunked"),)
+            ends = () if self._ends_with_head else (("Transfer-Encoding", "chunked"),)
         self._notify_stream()
         await self.connection.write(encode_response_head(status, (*headers, *ends)))
 
@@ -99,7 +103,7 @@ class Exchange:
         """Send a part of an answer that was started."""
         if self.websocket:
             await self.websocket.send(self.connection, data)
-        elif data and self.status not in _WITHOUT_BODY:
+        elif data and not self._ends_with_head:
             chunks = self.request.chunks
             await self.connection.write(b"%x\r\n%b\r\n" % (len(data), data) if chunks else data)
 
@@ -107,7 +111,7 @@ class Exchange:
         """End an answer that was started."""
         if self.websocket:
             await self.websocket.close(self.connection)
-        elif self.request.chunks and self.status not in _WITHOUT_BODY:
+        elif self.request.chunks and not self._ends_with_head:
             await self.connection.write(b"0\r\n\r\n")
 
     async def switch(self, head: bytes) -> tuple[asyncio.Transport, Chunks]:
