@@ -85,8 +85,8 @@ async def test_what_two_parsers_could_read_differently_is_refused(sent: bytes) -
 
 
 async def test_headers_and_bodies_have_limits() -> None:
-    async with serving(limits=ServerLimits(head=200, body=100, finish=0.1)) as port:
-        long = b"GET /" + b"a" * 300 + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with serving(limits=ServerLimits(head=500, body=100, finish=0.1)) as port:
+        long = b"GET /" + b"a" * 600 + b" HTTP/1.1\r\nHost: x\r\n\r\n"
         assert (await exchange_raw(port, long)).startswith(b"HTTP/1.1 431 ")
         large = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n" + b"a" * 200
         assert (await exchange_raw(port, large)).startswith(b"HTTP/1.1 413 ")
@@ -103,7 +103,7 @@ async def test_headers_and_bodies_have_limits() -> None:
     ],
 )
 async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes) -> None:
-    async with serving(limits=ServerLimits(head=200, finish=0.1)) as port:
+    async with serving(limits=ServerLimits(head=400, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begun)
         for _ in range(5):
@@ -118,7 +118,7 @@ async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes
     ("sent", "status", "reason"),
     [
         (b"not http at all\r\n\r\n", 400, "BadRequest"),
-        (b"GET /" + b"a" * 300 + b" HTTP/1.1\r\n", 431, "RequestHeaderFieldsTooLarge"),
+        (b"GET /" + b"a" * 600 + b" HTTP/1.1\r\n", 431, "RequestHeaderFieldsTooLarge"),
         (
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n" + b"a" * 200,
             413,
@@ -128,7 +128,7 @@ async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes
 )
 async def test_what_the_listener_refuses_is_a_status(sent: bytes, status: int, reason: str) -> None:
     """It was a text without a type: clients said that the server returned no information."""
-    async with serving(limits=ServerLimits(head=200, body=100, finish=0.1)) as port:
+    async with serving(limits=ServerLimits(head=500, body=100, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
         async with asyncio.timeout(DEADLINE):

@@ -6,13 +6,16 @@ import resource
 import ssl
 import subprocess
 import sys
+import tracemalloc
 import weakref
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from lnamespace.errors import Unreachable
 from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.gateway.http.flow import Chunks
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
@@ -164,6 +167,104 @@ async def test_an_answer_that_nobody_wants_leaves_no_memory_to_the_garbage_colle
             pool.close()
     finally:
         gc.enable()
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@contextmanager
+def traced() -> Iterator[Callable[[], int]]:
+    """Give the memory that objects take which are made from now on, in bytes."""
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("sent", "counted"),
+    [
+        pytest.param(CHUNKED + b"2\r\naa\r\n" * 100_000, 200_000, id="chunks"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"ab:cd\r\n" * 400, 0, id="headers"),
+    ],
+)
+async def test_a_request_takes_the_memory_that_is_counted(sent: bytes, counted: int) -> None:
+    """A body in chunks of two bytes took thirty times that, before anybody had logged in."""
+    async with serving(ServerLimits(finish=0.1)) as (server, port):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        await until(lambda: bool(server.connections))
+        (connection,) = server._open  # noqa: SLF001
+        with traced() as memory:
+            writer.write(sent)
+            await writer.drain()
+            await until(lambda: connection.arriving and connection.held == counted)
+            await asyncio.sleep(0.05)
+            assert memory() < (counted or connection._head_size) * 1.5 + 50_000  # noqa: SLF001
+        writer.transport.abort()
+
+
+async def test_requests_that_are_sent_ahead_wait_as_bytes_and_are_all_answered() -> None:
+    """Each became an object before the first was answered: 2 MB for a connection, without login."""
+    count, begin = 20_000, asyncio.Event()
+
+    async def wait(exchange: Exchange) -> None:
+        await begin.wait()
+        await answer(exchange)
+
+    server = HttpServer(wait, ServerLimits(finish=0.1))
+    port = (await server.start(Address("127.0.0.1", 0))).port
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with traced() as memory:
+        writer.write(b"GET / HTTP/1.1\r\n\r\n" * count)
+        await until(lambda: any(not each.transport.is_reading() for each in server._open))  # noqa: SLF001
+        assert memory() < 1_500_000, "both ends of it"
+    begin.set()
+    async with asyncio.timeout(DEADLINE):
+        for _ in range(count):
+            await reader.readuntil(b"\r\n\r\nxx")
+    writer.close()
+    await server.stop()
+
+
+class Source(asyncio.ReadTransport):
+    """A transport that goes on sending."""
+
+    def pause_reading(self) -> None:
+        """Do nothing."""
+
+
+async def test_an_answer_in_tiny_chunks_takes_its_own_size() -> None:
+    """A tenant's pod chooses them, and a slow client lets them wait."""
+    chunks = Chunks(Source())
+    with traced() as memory:
+        for number in range(100_000):
+            chunks.put(number.to_bytes(4)[2:])
+        assert memory() < 300_000
+        assert len(await chunks.take()) == 200_000
+
+
+async def test_an_answer_whose_head_does_not_end_is_not_read_on() -> None:
+    """A pod may send ten megabytes of headers through the API server's proxy: 300 MB as objects."""
+
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(b"ab:cd\r\n" * 10_000)
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(endless, "127.0.0.1", 0)
+    async with server:
+        pool = UpstreamPool(UpstreamAddress("127.0.0.1", server.sockets[0].getsockname()[1], None))
+        with pytest.raises(Unreachable):
+            async with asyncio.timeout(DEADLINE):
+                await pool.send("GET", "/proxy", ())
+        pool.close()
 
 
 def test_clients_leave_files_for_connections_to_the_api_server() -> None:

@@ -13,7 +13,7 @@ import httptools
 from lnamespace.gateway.http.exchange import Exchange, Handler
 from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+from lnamespace.gateway.http.messages import HEADER_SIZE, HttpRequest, encode_response_head
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
 from lnamespace.translate.protocol.status import ApiStatus
@@ -21,8 +21,9 @@ from lnamespace.translate.protocol.status import ApiStatus
 log = logging.getLogger(__name__)
 
 
-_HEADER = 32
-"""Bytes that count for each header besides its text, to bound the number of empty ones."""
+_STEP = 8 * 1024
+"""Bytes that are parsed before it is checked whether they complete a request: those after it wait
+as bytes, which take a tenth of the memory of parsed requests."""
 _LINGER = 0.5
 """Seconds that a connection stays open after a refusal, as net/http has it."""
 
@@ -63,8 +64,8 @@ class ClientConnection(asyncio.Protocol):
         self.gate = WriteGate()
         self._queue: deque[HttpRequest] = deque()
         self.task: asyncio.Task[None] | None = None
-        self._early: list[bytes] = []
-        self._early_size = 0
+        self._early = bytearray()
+        """Data that waits until the present request is answered."""
         self._unparsed = 0
         """Bytes since the parser's last callback: it buffers a header until its end."""
         self.held = 0
@@ -83,8 +84,9 @@ class ClientConnection(asyncio.Protocol):
     def _reset(self) -> None:
         self._target = b""
         self._headers: list[tuple[str, str]] = []
-        self._body: list[bytes] = []
-        self._head_size = self._body_size = 0
+        self._body = bytearray()
+        """Not a list of its parts: a chunk of 2 bytes would take 60."""
+        self._head_size = 0
         self.arriving = False
 
     # Called by asyncio.
@@ -132,10 +134,7 @@ class ClientConnection(asyncio.Protocol):
             self._tunnel.put(data)
         elif self.task:
             # An upgraded connection, or a client that sends ahead.
-            self._early.append(data)
-            self._early_size += len(data)
-            if self._early_size > self._limits.head:
-                self.transport.pause_reading()
+            self._keep(data)
         else:
             self._parse(data)
 
@@ -158,7 +157,7 @@ class ClientConnection(asyncio.Protocol):
         """Append a header."""
         self._unparsed = 0
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
-        self._grow(len(name) + len(value) + _HEADER)
+        self._grow(len(name) + len(value) + HEADER_SIZE)
 
     def on_headers_complete(self) -> None:
         """Answer ``Expect: 100-continue``, and refuse any other expectation."""
@@ -171,15 +170,14 @@ class ClientConnection(asyncio.Protocol):
     def on_body(self, part: bytes) -> None:
         """Append a part of the body."""
         self._unparsed = 0
-        self._body_size += len(part)
-        if self._body_size > self._limits.body:
+        if len(self._body) + len(part) > self._limits.body:
             why = f"Request entity too large: limit is {self._limits.body}"
             raise _Unacceptable(413, "RequestEntityTooLarge", why)
         if not self._server.hold(self, len(part)):
             raise _Unacceptable(
                 503, "ServiceUnavailable", "too many bodies are arriving; try again"
             )
-        self._body.append(part)
+        self._body += part
 
     def on_message_complete(self) -> None:
         """Queue the request; start to answer if none is being answered."""
@@ -189,7 +187,7 @@ class ClientConnection(asyncio.Protocol):
                 self._parser.get_method().decode("latin-1"),
                 self._target.decode("latin-1"),
                 tuple(self._headers),
-                b"".join(self._body),
+                bytes(self._body),
                 self._parser.should_upgrade(),
                 self._parser.get_http_version(),
             )
@@ -209,15 +207,28 @@ class ClientConnection(asyncio.Protocol):
         if self._unparsed > self._limits.head:
             raise _headers_too_large()
 
+    def _keep(self, data: bytes) -> None:
+        self._early += data
+        if len(self._early) > self._limits.head:
+            self.transport.pause_reading()
+
     def _parse(self, data: bytes) -> None:
+        """Parse data until a request is complete, and keep the rest."""
+        for start in range(0, len(data), _STEP):
+            if self._refused:
+                return
+            if self.task:
+                self._keep(data[start:])
+                return
+            self._feed(data[start : start + _STEP])
+
+    def _feed(self, data: bytes) -> None:
         self._unparsed += len(data)
         try:
             self._parser.feed_data(data)
             self._confirm_progress()
         except httptools.HttpParserUpgrade as upgrade:
-            rest = data[upgrade.args[0] :]
-            if rest:
-                self._early.append(rest)
+            self._early += data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
             cause = error.__context__
             if isinstance(cause, _Unacceptable):
@@ -264,10 +275,9 @@ class ClientConnection(asyncio.Protocol):
         self.task = None
         self.since = time.monotonic()
         self.release(self.held)
-        early, self._early, self._early_size = b"".join(self._early), [], 0
-        if early:
-            self._parse(early)
-        if not self.transport.is_closing():
+        early, self._early = bytes(self._early), bytearray()
+        self._parse(early)
+        if not self.transport.is_closing() and len(self._early) <= self._limits.head:
             self.transport.resume_reading()
 
     async def write(self, data: bytes) -> None:
@@ -293,9 +303,9 @@ class ClientConnection(asyncio.Protocol):
         """Stop parsing HTTP: data from now on is passed on unchanged."""
         self._tunnel = Chunks(self.transport)
         self.transport.resume_reading()  # First: what was sent ahead may be enough to pause again.
-        for data in self._early:
-            self._tunnel.put(data)
-        self._early = []
+        if self._early:
+            self._tunnel.put(bytes(self._early))
+        self._early.clear()
         await self.write(head)
         return self.transport, self._tunnel
 

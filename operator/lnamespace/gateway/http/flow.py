@@ -60,8 +60,8 @@ class Chunks:
 
     def __init__(self, transport: asyncio.ReadTransport) -> None:
         self._transport = transport
-        self._waiting: list[bytes] = []
-        self._size = 0
+        self._waiting = bytearray()
+        """Not a list of chunks: a pod that sends them of 2 bytes each would have 60 kept for it."""
         self.paused_since = 0.0
         """Since when the transport pauses, in seconds of the monotonic clock; 0 if it does not."""
         self._ended = False
@@ -75,9 +75,8 @@ class Chunks:
 
     def put(self, data: bytes) -> None:
         """Append a chunk."""
-        self._waiting.append(data)
-        self._size += len(data)
-        if self._size > HIGH_WATER and not self.paused_since:
+        self._waiting += data
+        if len(self._waiting) > HIGH_WATER and not self.paused_since:
             self.paused_since = time.monotonic()
             self._transport.pause_reading()
         self._wake()
@@ -100,9 +99,8 @@ class Chunks:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         if self._waiting:
-            data = b"".join(self._waiting)
+            data = bytes(self._waiting)
             self._waiting.clear()
-            self._size = 0
             if self.paused_since:
                 self.paused_since = 0.0
                 self._transport.resume_reading()

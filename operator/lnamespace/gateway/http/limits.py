@@ -10,7 +10,7 @@ class ServerLimits:
     Parameters
     ----------
     head
-        Bytes of the request line and the headers together.
+        Bytes of memory that the request line and the headers may take together.
     body
         Bytes of a body. The API server accepts 3 MiB; a request to a pod may be longer.
     arrive
@@ -29,7 +29,7 @@ class ServerLimits:
         Bytes of all bodies of requests that are not answered, authenticated or not.
     """
 
-    head: int = 64 * 1024
+    head: int = 128 * 1024
     body: int = 8 * 1024 * 1024
     arrive: float = 60
     handshake: float = 10

@@ -7,6 +7,9 @@ from http import HTTPStatus
 Headers = tuple[tuple[str, str], ...]
 """Names in lower case, and values, in the order in which they came."""
 
+HEADER_SIZE = 192
+"""Bytes that a header takes besides its text: a pair of strings in a list."""
+
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 

@@ -10,8 +10,12 @@ import httptools
 
 from lnamespace.errors import Unreachable
 from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
-from lnamespace.gateway.http.messages import Headers
+from lnamespace.gateway.http.messages import HEADER_SIZE, Headers
 from lnamespace.kube.sockets import API_SERVER, keep_alive
+
+_MOST_HEAD = 1024 * 1024
+"""Bytes of memory for the headers of an answer. A pod chooses them through the API server's proxy,
+which passes on ten megabytes."""
 
 
 class ConnectionPool(Protocol):
@@ -84,11 +88,11 @@ class UpstreamResponse:
         if not first or self._chunks.ended:
             rest = await self.take() if first else b""
             return first + rest if rest else first
-        parts = [first]
+        body = bytearray(first)
         while data := await self.take():
             hold(len(data))
-            parts.append(data)
-        return b"".join(parts)
+            body += data
+        return bytes(body)
 
     def close(self) -> None:
         """Release the connection, which is reused if the answer has arrived completely.
@@ -123,6 +127,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._head: asyncio.Future[UpstreamResponse] | None = None
         self._parser: httptools.HttpResponseParser | None = None
         self._headers: list[tuple[str, str]] = []
+        self._head_size = 0
         self._reusable = self._switched = False
         self._interim = self._writing = False
         self._complete = True
@@ -162,6 +167,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._bodiless = bodiless
         self._headers = []
+        self._head_size = 0
         self._reusable = self._switched = False
         self._interim = self._complete = self._writing = False
         self.chunks = Chunks(self.transport)
@@ -209,7 +215,10 @@ class UpstreamConnection(asyncio.Protocol):
             self.transport.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Append a header."""
+        """Append a header; close the connection when there are too many."""
+        self._head_size += len(name) + len(value) + HEADER_SIZE
+        if self._head_size > _MOST_HEAD:
+            raise Unreachable("the headers of an answer are too large")
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
