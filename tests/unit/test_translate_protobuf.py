@@ -336,8 +336,24 @@ def test_numbers_may_come_packed() -> None:
     assert read["spec"]["securityContext"] == {"supplementalGroups": [1, 300]}
 
 
-def test_a_deeply_nested_answer_is_refused_and_ends_no_process() -> None:
-    schema = b'{"not":' * 900 + b"{}" + b"}" * 900
+@pytest.mark.parametrize("levels", [100, 900, 1_500, 9_000])
+def test_an_object_that_is_nested_as_the_api_server_takes_it_ends_no_list_or_watch(
+    levels: int,
+) -> None:
+    """One ConfigMap with such managed fields ended all lists in protobuf of its LCluster."""
+    fields = b'{"f:a":' * levels + b"{}" + b"}" * levels
+    metadata = b'"metadata":{"name":"deep","managedFields":[{"fieldsV1":%b}]}' % fields
+    deep = b'{"kind":"ConfigMap","apiVersion":"v1",%b}' % metadata
+    assert fields in protobuf.from_json(deep)
+    assert fields in protobuf.watch_frame(b'{"type":"ADDED","object":%b}' % deep)
+    for kind, version in (("ConfigMapList", "v1"), ("PartialObjectMetadataList", "meta.k8s.io/v1")):
+        items = b'{"kind":"%b","apiVersion":"%b","metadata":{},"items":[{"metadata":{}},{%b}]}'
+        answer = protobuf.from_json(items % (kind.encode(), version.encode(), metadata))
+        assert answer.count(fields) == 1
+
+
+def test_a_message_that_is_nested_too_deeply_is_refused_and_ends_no_process() -> None:
+    schema = b'{"not":' * 9_000 + b"{}" + b"}" * 9_000
     body = b'{"apiVersion":"%b","kind":"CustomResourceDefinition","spec":{"versions":[{"schema":'
     with pytest.raises(Refused):
         protobuf.from_json((body % CRD.encode()) + b'{"openAPIV3Schema":' + schema + b"}}]}}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from functools import cache, cached_property
 from typing import Any, Final
 
+from lnamespace.nesting import at_any_depth
 from lnamespace.translate.protocol.protobuf.schema import (
     INLINE,
     FieldSchema,
@@ -147,6 +148,12 @@ def _empty_field(field: FieldSchema) -> bytes:
     return bytes(written)
 
 
+def _written(write: WriteField, value: Any) -> bytearray:
+    written = bytearray()
+    write(written, value)
+    return written
+
+
 class MessageEncoder:
     """An encoder of one type of message. Its writers are made when the first one is written."""
 
@@ -186,7 +193,8 @@ class MessageEncoder:
                 written += empty
             elif name == "items":
                 for start in range(0, len(given), ITEMS_OF_STEP):
-                    write(written, given[start : start + ITEMS_OF_STEP])
+                    items = given[start : start + ITEMS_OF_STEP]
+                    written += at_any_depth(_written, write, items)
                     yield
             else:
                 write(written, given)

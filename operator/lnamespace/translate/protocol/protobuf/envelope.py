@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from lnamespace.nesting import at_any_depth
 from lnamespace.translate.protocol.protobuf.decoding import message_decoder
 from lnamespace.translate.protocol.protobuf.encoding import MessageEncoder, message_encoder
 from lnamespace.translate.protocol.protobuf.schema import schema_file
@@ -197,7 +198,7 @@ def _words(error: Exception) -> str:
 
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
-        decoded = json_decoder.decode(body)
+        decoded = at_any_depth(json_decoder.decode, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise internal_error(f"an answer is no JSON: {error}") from error
     if not isinstance(decoded, dict):
@@ -220,7 +221,7 @@ def _encoder_of(value: dict[str, Any]) -> tuple[MessageEncoder, dict[str, Any]]:
 def _written(value: dict[str, Any]) -> bytes:
     encoder, fields = _encoder_of(value)
     try:
-        raw = encoder.encode(fields)
+        raw = at_any_depth(encoder.encode, fields)
     except _UNWRITABLE as error:
         raise _cannot_be_written(value, error) from error
     return _enveloped(value, raw)
