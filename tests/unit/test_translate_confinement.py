@@ -543,6 +543,11 @@ def test_a_json_patch_that_adds_a_webhook_confines_it() -> None:
         (WEBHOOKS, operation("add", "/webhooks/0/clientConfig/url", "https://x")),
         (WEBHOOKS, operation("add", "/webhooks/-1/clientConfig/url", "https://x")),
         (WEBHOOKS, operation("replace", "/webhooks/-1", {})),
+        (WEBHOOKS, operation("replace", "/webhooks/+0/clientConfig", {"url": "https://x"})),
+        (WEBHOOKS, operation("add", "/webhooks/-0/clientConfig/url", "https://x")),
+        (WEBHOOKS, operation("add", "/webhooks/00/clientConfig/url", "https://x")),
+        (WEBHOOKS, {"op": "remove", "path": "/webhooks/+0/namespaceSelector"}),
+        (WEBHOOKS, {"op": "remove", "path": "/webhooks/+00/matchConditions"}),
         (WEBHOOKS, operation("replace", "", [])),
     ],
 )

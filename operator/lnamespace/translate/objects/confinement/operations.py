@@ -29,8 +29,10 @@ from lnamespace.translate.protocol.status import bad_request
 
 CONDITIONS = "matchConditions"
 _MISSING = object()
-_FROM_THE_END = re.compile("-[0-9]+")
-"""A negative index, which the API server's library accepts and RFC 6901 does not."""
+_INDEX = re.compile("-|[0-9]+")
+_SIGNED_INDEX = re.compile("[+-][0-9]+")
+"""What else strconv.Atoi reads, by which the API server's library takes indexes; RFC 6901 does not
+have it. Zeros may come first in both."""
 
 
 def confine_operations(
@@ -124,8 +126,8 @@ class _Operation:
         self._refuse_condition(subject)
         moves = self.body.get("op") in ("move", "copy")
         ends = (self.path, _tokens(self.body.get("from"))) if moves else ()
-        if any(_FROM_THE_END.fullmatch(each) for path in (self.path, *ends) for each in path):
-            raise bad_request("an index in a JSON patch is not negative")
+        if any(_SIGNED_INDEX.fullmatch(each) for path in (self.path, *ends) for each in path):
+            raise bad_request("an index in a JSON patch has no sign")
         for rule in rules_of(self.resource):
             if isinstance(rule, Pinned):
                 self._refuse_pinned(rule, subject)
@@ -160,7 +162,7 @@ def _tokens(pointer: Any) -> Path:
 
 
 def _is_index(part: str) -> bool:
-    return part == "-" or part.isdecimal()
+    return bool(_INDEX.fullmatch(part))
 
 
 def _at(path: Path, value: Any) -> Any:
