@@ -55,9 +55,16 @@ def test_an_unknown_namespaced_resource_is_translated() -> None:
     assert resource_policy(new, namespaced=True).policy is ServingPolicy.TRANSLATED
 
 
-def test_bindings_past_the_scheduler_are_hidden() -> None:
-    bindings = GroupResource("", "bindings")
-    assert resource_policy(bindings, namespaced=True).policy is ServingPolicy.HIDDEN
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        GroupResource("", "bindings"),
+        GroupResource("scheduling.k8s.io", "podgroups"),
+        GroupResource("scheduling.k8s.io", "workloads"),
+    ],
+)
+def test_what_passes_the_scheduler_or_displaces_others_is_hidden(hidden: GroupResource) -> None:
+    assert resource_policy(hidden, namespaced=True).policy is ServingPolicy.HIDDEN
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,11 @@ _CLUSTER_SCOPED: dict[str, dict[str, ResourcePolicy]] = {
 _NAMESPACED: dict[str, dict[str, ResourcePolicy]] = {
     "": {"bindings": ResourcePolicy(HIDDEN)},  # past the scheduler, taints and quotas of nodes
     "certificates.k8s.io": {"podcertificaterequests": ResourcePolicy(HIDDEN)},  # for kubelets
+    # In alpha: the priority of a group, of any PriorityClass, counts in place of its pods'.
+    "scheduling.k8s.io": {
+        "podgroups": ResourcePolicy(HIDDEN),
+        "workloads": ResourcePolicy(HIDDEN),
+    },
     # The scheduler reads capacities of all namespaces.
     "storage.k8s.io": {"csistoragecapacities": ResourcePolicy(INERT)},
 }
