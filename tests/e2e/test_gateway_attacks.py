@@ -6,10 +6,12 @@ Evidence is what is upstream, and what the other tenant has; never what the atta
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
-from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, ns_path, rbac_path, refusal
+from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, Object, ns_path, rbac_path, refusal
 from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, Resident
 from tests.e2e.support.gateway_theft import UNFENCED, ways_to_more
@@ -24,6 +26,7 @@ CANARY = "zyzzyva"
 """A word that is nowhere but in what belongs to the other tenant."""
 ATTACKER, VICTIM = "axolotl", "zyzzyvas"
 WORDS = (CANARY, ATTACKER, "lnamespace-clusters")
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SENT = (("Content-Type", JSON),)
 
@@ -376,6 +379,49 @@ def robot_of(cluster: GatewayCluster, root: Api) -> Api:
         (ns_path("default", "configmaps"), '{"data":' * 100_000),
     ],
 )
+def definition(group: str, **names: Any) -> Object:
+    """Return a definition of a kind of one's own."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {"group": group, "scope": "Cluster", "names": names, "versions": [version]}
+    return {"metadata": {"name": f"{names['plural']}.{group}"}, "spec": spec}
+
+
+def test_what_kubectl_calls_a_kind_of_the_platform_is_no_kind_of_a_tenant(
+    cluster: GatewayCluster, bob: Resident
+) -> None:
+    """`kubectl get lc`, `lns` and `po` of everybody on the platform led to a user's objects."""
+    own = {"kind": "Thing", "plural": "things", "singular": "thing"}
+    for names in (
+        {"kind": "LCluster", "plural": "lclusters", "singular": "lcluster"},
+        {"shortNames": ["lc", "lns"]},
+        {"singular": "lnamespace"},
+        {"plural": "po"},
+    ):
+        taken = definition("aaa.example.com", **(own | names))
+        assert "kind of the platform" in refusal(bob.api.create, CRDS, taken, status=422)
+    made = bob.api.create(CRDS, definition("aaa.example.com", **own, shortNames=["po", "th"]))
+    path = f"{CRDS}/{made['metadata']['name']}"
+    try:
+        # As whoever may change the same object by a patch.
+        for change in ({"shortNames": ["lc"]}, {"singular": "po"}):
+            refusal(bob.api.patch, path, {"spec": {"names": change}}, status=422)
+        upstream = f"apis/{ATTACKER}-aaa.example.com/v1/things"
+        eventually(lambda: upstream in asked(cluster, "th"), what="the kind is not served")
+        assert "/api/v1/namespaces/default/pods" in asked(cluster, "po")
+        assert "/apis/tenancy.loblaw.digital/v1beta1/lclusters" in asked(cluster, "lc")
+        assert "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces" in asked(cluster, "lns")
+    finally:
+        bob.api.remove(path)
+
+
+def asked(cluster: GatewayCluster, word: str) -> str:
+    """Return what kubectl of the platform's administrator asks when it gets a kind."""
+    with TemporaryDirectory() as empty:
+        get = ("get", word, "--v=6", "--namespace=default", f"--cache-dir={empty}")
+        return cluster.run("kubectl", *get).err
+
+
 def test_a_body_nested_too_deep_is_refused_and_fails_nothing(
     path: str, sent: str, root: Api, cluster: GatewayCluster
 ) -> None:

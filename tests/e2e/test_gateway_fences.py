@@ -8,6 +8,7 @@ is let through, because what is broken looks like what is safe.
 import base64
 import copy
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -61,6 +62,7 @@ VALUES = (
     "--set=gateway.enabled=true,gateway.deploy=false,gateway.host=lclusters.example.com",
     "--set=controller.deploy=false,ledger.deploy=false,webhook.deploy=false",
     "--set=webhook.url=https://127.0.0.1:1",
+    "--set=gateway.allow.noKindNames={certificates}",
     "--set=forbiddenLabels={engine.example.com/}",
 )
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -511,6 +513,21 @@ REFUSED = {
             },
         },
     ),
+    "a kind that kubectl takes for LClusters": (
+        "definition",
+        "spec/names",
+        {"plural": "things", "kind": "Thing", "shortNames": ["lc"]},
+    ),
+    "a kind with a name that the platform keeps": (
+        "definition",
+        "spec/names",
+        {"plural": "things", "kind": "Thing", "singular": "certificates"},
+    ),
+    "a kind that kubectl takes for pods": (
+        "definition",
+        "spec/names",
+        {"plural": "things", "kind": "Thing", "singular": "po"},
+    ),
     "a volume of a driver of the platform": ("volume", "spec/csi/driver", "ebs.csi.aws.com"),
     "a volume for another tenant's claim": (
         "volume",
@@ -922,6 +939,84 @@ def test_kubernetes_own_controllers_run_no_such_pod_either(admin: Api) -> None:
     )
     controller.create(ns_path(HOME, "pods"), pod(), dryRun="All")
     refusal(controller.create, ns_path(HOME, "pods"), pod(nodeName="n"), dryRun="All")
+
+
+SCHEDULING = "scheduling.example.com"
+GROUPS = f"/apis/{SCHEDULING}/v1/namespaces/{HOME}"
+
+
+@pytest.fixture
+def pod_groups(cluster: Cluster, admin: Api) -> Iterator[None]:
+    """Put the policy of groups of pods over the same kinds in a group of the platform's.
+
+    Kubernetes serves scheduling.k8s.io/v1alpha2 only with a feature in alpha, and nobody else can.
+    """
+    show = "--show-only=templates/policy-lclusters-pods.yaml"
+    rendered = cluster.run("helm", "template", "lnamespace", str(CHART), *VALUES, show).ok()
+    parts = [
+        each for each in rendered.split("---\n") if "name: lnamespace-lclusters-pod-groups" in each
+    ]
+    policy = "---\n".join(parts).replace("scheduling.k8s.io", SCHEDULING)
+    policy = policy.replace("lnamespace-lclusters-pod-groups", "pod-groups")
+    made = []
+    for plural, kind in (("podgroups", "PodGroup"), ("workloads", "Workload")):
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True}
+        spec = {
+            "group": SCHEDULING,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [version | {"schema": {"openAPIV3Schema": schema}}],
+        }
+        made.append(f"{plural}.{SCHEDULING}")
+        admin.create(CRDS, {"metadata": {"name": made[-1]}, "spec": spec})
+    cluster.run("kubectl", "apply", "--filename=-", stdin=policy).ok()
+
+    def in_force() -> bool:
+        with suppress(AssertionError):
+            critical = group_of_pods("PodGroup", priority=2_000_000_000)
+            assert "LCluster" in refusal(
+                admin.create, f"{GROUPS}/podgroups", critical, dryRun="All"
+            )
+            return True
+        return False
+
+    try:
+        eventually(in_force, what="the policy is not in force")
+        yield
+    finally:
+        cluster.run("kubectl", "delete", "--filename=-", stdin=policy).ok()
+        for name in made:
+            admin.remove(f"{CRDS}/{name}")
+
+
+def group_of_pods(kind: str, **fields: Any) -> Object:
+    """Return a PodGroup, or a Workload that has a template of one."""
+    spec = fields if kind == "PodGroup" else {"podGroupTemplates": [{}, fields]}
+    return {
+        "apiVersion": f"{SCHEDULING}/v1",
+        "kind": kind,
+        "metadata": {"name": "g"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.usefixtures("pod_groups")
+def test_a_group_of_pods_displaces_nobody(admin: Api) -> None:
+    for group, allowed in (
+        ({}, True),
+        ({"priorityClassName": f"{TENANT}-low", "priority": 1000}, True),
+        ({"priorityClassName": "system-node-critical"}, False),
+        ({"priorityClassName": f"{TENANT}-low", "priority": 1001}, False),
+        ({"priority": 2_000_001_000}, False),
+    ):
+        for plural, kind in (("podgroups", "PodGroup"), ("workloads", "Workload")):
+            body = group_of_pods(kind, **group)
+            path = f"{GROUPS}/{plural}"
+            if allowed:
+                admin.create(path, body, dryRun="All")
+            else:
+                assert "LCluster" in refusal(admin.create, path, body, dryRun="All")
 
 
 def test_only_the_scheduler_binds_pods_and_only_nodes_write_addresses(

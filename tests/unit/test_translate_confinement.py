@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import SettingsError
@@ -28,15 +29,21 @@ from lnamespace.translate.objects.confinement.certificates import (
     signer_down,
     signer_up,
 )
+from lnamespace.translate.objects.confinement.definitions import (
+    KUBERNETES_SHORT_NAMES,
+    PLATFORM_NAMES,
+)
 from lnamespace.translate.objects.confinement.namespaces import kept_as
 from lnamespace.translate.objects.confinement.ownership import (
     FieldApplier,
     fields_added_by_gateway,
     fields_of_others,
 )
+from lnamespace.translate.protocol.policies import is_reserved_group
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused
 
+from tests.unit.support.upstream import recorded
 from tests.unit.support.webhook_routes import ROUTE
 
 VIEW = View("acme", webhook_route=ROUTE)
@@ -305,6 +312,73 @@ def test_a_resource_that_acts_on_nobody_else_is_left_alone() -> None:
     for resource in (deployments, own):
         assert not confines(resource)
         assert confine(resource, "", written, VIEW) == written
+
+
+def kinds(group: str = "aaa.example.com", **names: Any) -> Object:
+    plural = names.setdefault("plural", "things")
+    names.setdefault("kind", "Thing")
+    spec = {"group": f"acme-{group}", "names": names}
+    return {"metadata": {"name": f"{plural}.acme-{group}"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("names", "field"),
+    [
+        ({"plural": "lclusters"}, "plural"),
+        ({"plural": "po"}, "plural"),
+        ({"singular": "lnamespace"}, "singular"),
+        ({"singular": "ns"}, "singular"),
+        ({"kind": "LCluster"}, "singular"),
+        ({"shortNames": ["th", "lns"]}, "shortNames"),
+    ],
+)
+def test_a_kind_has_no_name_by_which_kubectl_knows_one_of_the_platform(
+    names: Object, field: str
+) -> None:
+    """`kubectl get lns` of everybody on the platform showed what a user of an LCluster wrote."""
+    for form in Form:
+        with pytest.raises(Refused, match=f"spec.names.{field}"):
+            confine_patch(CRD, "", kinds(**names), VIEW, form)
+    value = {"plural": "things", "kind": "Thing"} | names
+    with pytest.raises(Refused):
+        confine_operations(CRD, "", [operation("replace", "/spec/names", value)], VIEW)
+    nested = "tenancy.loblaw.digital"
+    view = View("acme", allowances=Allowances(definition_groups=frozenset({nested})))
+    written = kinds(nested, **names)
+    assert confine(CRD, "", written, view) == written
+    view = View("acme", allowances=Allowances(no_kind_names=frozenset({"certificates", "cert"})))
+    for more in ({"plural": "certificates"}, {"shortNames": ["cert"]}):
+        with pytest.raises(Refused):
+            confine(CRD, "", kinds(**more), view)
+        assert confine(CRD, "", kinds(**more), VIEW) == kinds(**more)
+    with pytest.raises(Refused):
+        confine(CRD, "", kinds(**names), view)
+
+
+def test_a_short_name_of_kubernetes_leads_to_kubernetes_and_may_be_taken() -> None:
+    written = kinds(plural="pods", singular="pod", shortNames=["po"])
+    assert confine(CRD, "", written, VIEW) == written
+    one = operation("add", "/spec/names/shortNames/-", "lc")
+    with pytest.raises(Refused):
+        confine_operations(CRD, "", [one], VIEW)
+
+
+def test_the_names_of_the_platforms_kinds_are_all_known() -> None:
+    served = [
+        each
+        for name in ("discovery-api.json", "discovery-apis.json")
+        for group in json.loads(recorded(name))["items"]
+        if is_reserved_group(group["metadata"].get("name", ""))
+        for version in group["versions"]
+        for each in version["resources"]
+    ]
+    short = {name for each in served for name in each.get("shortNames", [])}
+    assert short <= KUBERNETES_SHORT_NAMES
+    ours = set[str]()
+    for file in (Path(__file__).parents[2] / "crds").iterdir():
+        names = yaml.safe_load(file.read_text())["spec"]["names"]
+        ours |= {names["plural"], names["singular"], *names.get("shortNames", [])}
+    assert ours == PLATFORM_NAMES
 
 
 def test_what_the_platform_allows_is_read_from_the_values_of_the_chart() -> None:

@@ -316,7 +316,7 @@ first. */}}
 {{- include "lnamespace.wrongLabelRules" (dict "path" "policies.foreignLabels" "rules" $v.policies.foreignLabels) }}
 {{- include "lnamespace.wrongLabelRules" (dict "path" "policies.aggregationLabels" "rules" $v.policies.aggregationLabels) }}
 {{- $allowed := list }}
-{{- range $list := list "csiDrivers" "provisioners" "ingressControllers" "runtimeHandlers" "priorityClasses" "tolerationKeys" "noEndpoints" }}
+{{- range $list := list "csiDrivers" "provisioners" "ingressControllers" "runtimeHandlers" "definitionGroups" "priorityClasses" "tolerationKeys" "noEndpoints" "noKindNames" }}
 {{- range $i, $name := get $v.gateway.allow $list }}
 {{- $allowed = append $allowed (list (printf "gateway.allow.%s[%d]" $list $i) $name "^[A-Za-z0-9._:/-]+$" "letters, digits, '.', '-', '_', ':' and '/'") }}
 {{- end }}

@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import ipaddress
+import json
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ class GatewayProcess(Process):
             "LNAMESPACE_GATEWAY_POD_SERVICE": f"{RELEASE_NAMESPACE}/{PODS}",
             "LNAMESPACE_GATEWAY_POD_LISTEN": f"127.0.0.1:{self.pods}",
             "LNAMESPACE_GATEWAY_VOLUME_MARKS": "yes",
+            "LNAMESPACE_GATEWAY_ALLOW": json.dumps({"definitionGroups": [GROUP]}),
             "LNAMESPACE_HEALTH_LISTEN": f"127.0.0.1:{self.health}",
             "LNAMESPACE_DRAIN_SECONDS": "1",
         }
@@ -88,7 +90,8 @@ class GatewayCluster(Cluster):
 
     def helm(self, verb: str, *flags: str) -> None:
         """Install or upgrade the chart with the gateway."""
-        values = ("enabled=true", "deploy=false", "mine=true", f"host={HOST}")
+        groups = f"allow.definitionGroups={{{GROUP}}}"
+        values = ("enabled=true", "deploy=false", "mine=true", f"host={HOST}", groups)
         super().helm(verb, *(f"--set=gateway.{each}" for each in values), *flags)
 
     def install(self) -> None:

@@ -11,7 +11,9 @@ _FIELDS = {
     "provisioners": "provisioners",
     "ingressControllers": "ingress_controllers",
     "runtimeHandlers": "runtime_handlers",
+    "definitionGroups": "definition_groups",
     "highestPriority": "highest_priority",
+    "noKindNames": "no_kind_names",
     "podSecurity": "pod_security",
 }
 POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
@@ -32,8 +34,13 @@ class Allowances:
         Controllers that IngressClasses of tenants may name.
     runtime_handlers
         Handlers of the nodes that RuntimeClasses of tenants may name.
+    definition_groups
+        API groups, as tenants write them, in which their CustomResourceDefinitions may have names
+        of the platform's kinds.
     highest_priority
         The highest value that a PriorityClass of a tenant has upstream.
+    no_kind_names
+        Names that no kind of a tenant may have, as plural, singular or short name.
     pod_security
         The least strict level of Pod Security that is enforced in the tenants' namespaces.
     """
@@ -42,7 +49,9 @@ class Allowances:
     provisioners: frozenset[str] = frozenset()
     ingress_controllers: frozenset[str] = frozenset()
     runtime_handlers: frozenset[str] = frozenset()
+    definition_groups: frozenset[str] = frozenset()
     highest_priority: int = 1000
+    no_kind_names: frozenset[str] = frozenset()
     pod_security: str = "baseline"
 
 
