@@ -14,8 +14,8 @@ from lnamespace.model.lnamespace import LNamespace
 STANDBY_MEMORY = timedelta(hours=1)
 """How long a standby remembers that an LNamespace is gone.
 
-Who leads tells the ledger within seconds, and a failover takes less than a minute. Where nobody
-has led for longer, the webhook's announcements and the publisher's comparison tell it.
+The leader records a deletion within seconds, and a failover takes less than a minute. If there was
+no leader for longer, the webhook's pending deletions and the publisher's comparison record it.
 """
 
 
@@ -46,16 +46,16 @@ class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
         return [(uid, self[uid]) for uid in sorted(self._names.get(name, ()))]
 
     def note(self, old: CachedLNamespace | None, read: LNamespace) -> None:
-        """Note that an LNamespace is gone; ``read`` is what could be read of it the last time."""
+        """Note that an LNamespace is deleted; ``read`` is as it was when it could last be read."""
         self[read.uid] = DeletedLNamespace(_as_billed(old, read), datetime.now(UTC))
 
     def note_pending_recorded(self, uid: str) -> None:
-        """Note that the outbox says of a deleted LNamespace that its Namespace is to follow."""
+        """Note that the outbox has the pending deletion of an LNamespace."""
         if deleted := self.get(uid):
             self[uid] = msgspec.structs.replace(deleted, pending_recorded=True)
 
     def note_namespace(self, old: ObservedObject, new: ObservedObject | None) -> list[str]:
-        """Take the end of a Namespace as that of its LNamespace, which is gone already.
+        """Record the end of a Namespace as that of its LNamespace, which is deleted already.
 
         Return the UIDs of the deleted LNamespaces of that name.
         """
@@ -76,10 +76,10 @@ class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
 
 
 def _as_billed(old: CachedLNamespace | None, read: LNamespace) -> LNamespace:
-    """Return a deleted LNamespace as it could be read the last time.
+    """Return a deleted LNamespace as it was when it could last be read.
 
-    One that could never be read seems to have changed to a payer without a name. That it is gone is
-    all that the ledger may be told.
+    An LNamespace that could never be read seems to have a payer without a name. Only its deletion
+    may be recorded.
     """
     if old is None or not old.problem or read is not old.lns:
         return read

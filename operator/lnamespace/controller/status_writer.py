@@ -48,8 +48,8 @@ class StatusWriter(Generic[R]):
         except NotFound:
             return None
         answer = self.read(raw)
-        # Compared with what is known by now: the watch may have told of a change meanwhile that the
-        # answer takes back, and whoever was told of the one must be told of the other.
+        # Compare with the present cache: the watch may have brought a change meanwhile which the
+        # answer undoes, and listeners that saw the first must see the second too.
         known = self.store.get(answer.key)
         news = known is None or known.inputs != answer.inputs
         self.store.apply_write_response(answer, news=news)
@@ -69,7 +69,7 @@ async def replace_status(
     Parameters
     ----------
     if_unchanged
-        Only if the object is as it was read.
+        Whether to write only if the object has not changed since it was read.
 
     Raises
     ------
@@ -77,8 +77,8 @@ async def replace_status(
         The status could not be written.
     """
     path = resource.path(of.name, subresource="status")
-    # A UID in a merge patch is ignored on `/status`: one that was deleted and made anew by its
-    # name would have had its predecessor's status, and with it the Namespace.
+    # The API server ignores a UID in a merge patch on `/status`: an LNamespace that was deleted and
+    # created again under its name got the status of its predecessor, and with it the Namespace.
     operations: list[dict[str, Any]] = [
         {"op": "test", "path": "/metadata/uid", "value": of.uid},
         {"op": "add", "path": "/status", "value": new},

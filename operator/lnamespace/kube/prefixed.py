@@ -50,7 +50,7 @@ FIRST_KINDS = (
 """Kinds that can refuse the deletion of other objects, and so are deleted first."""
 
 RETAINED_KINDS = (CUSTOM_RESOURCE_DEFINITION, PERSISTENT_VOLUME)
-"""Kinds without which what is in Namespaces is lost: custom resources, and the data of claims."""
+"""Kinds whose deletion destroys data of Namespaces: custom resources, and the data of claims."""
 
 OTHER_KINDS = (
     *RETAINED_KINDS,

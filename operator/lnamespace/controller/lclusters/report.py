@@ -74,7 +74,7 @@ class LClusterReporter:
         if new == lcluster.status:
             return []
         try:
-            # Shares are based on the shares in the status: nobody else may have changed it.
+            # Shares are based on those in the status, which must not have changed meanwhile.
             shared = bool(lcluster.spec.quota or lcluster.status.shares)
             written = await self.writer.write(lcluster, new, if_unchanged=shared)
         except ClusterError as error:

@@ -63,7 +63,7 @@ class IndentedJsonEncoding(JsonEncoding):
     """An encoder to indented JSON; a watch has one event on each line all the same."""
 
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
-        """Return an answer with a line for each of its values; a long one as it is.
+        """Return an answer with a line for each of its values; a long one unchanged.
 
         Indented in one step, 40 MB held the thread for half a second.
         """
