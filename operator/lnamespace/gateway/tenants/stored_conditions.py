@@ -31,13 +31,13 @@ _KINDS = tuple(each for each in FIRST_KINDS if not each.plural.endswith("binding
 log = logging.getLogger(__name__)
 
 
-class _Condition(msgspec.Struct, frozen=True):
+class _MatchCondition(msgspec.Struct, frozen=True):
     name: str = ""
     expression: str = ""
 
 
 class _Holder(msgspec.Struct, frozen=True, rename="camel"):
-    match_conditions: tuple[_Condition, ...] | None = None
+    match_conditions: tuple[_MatchCondition, ...] | None = None
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -53,12 +53,12 @@ class _Stored(msgspec.Struct, frozen=True):
             yield ("webhooks", str(number)), webhook
 
 
-class _Page(msgspec.Struct, frozen=True):
+class _StoredPage(msgspec.Struct, frozen=True):
     metadata: ListMeta
     items: tuple[_Stored, ...] | None = None
 
 
-_pages = msgspec.json.Decoder(_Page)
+_pages = msgspec.json.Decoder(_StoredPage)
 
 
 @dataclass(frozen=True)
