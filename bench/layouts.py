@@ -16,9 +16,9 @@ from pathlib import Path
 
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import active_entries
-from lnamespace.access.person import self_impersonator
+from lnamespace.access.impersonator import self_impersonator
+from lnamespace.access.lnamespace import editor_objects
 from lnamespace.access.sudo import sudo_objects
-from lnamespace.access.tenant import editor_objects
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 from lnamespace.kube.state import DesiredObject
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec

@@ -109,7 +109,7 @@ def _compare(
 
 def _publish(url: str, batches: list[list[BillingRecord]]) -> float:
     """Return the seconds that the publisher takes to write batches into the database."""
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     ledger.prepare()
     started = time.perf_counter()
     for batch in batches:

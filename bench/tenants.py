@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.entries import active_entries
+from lnamespace.access.impersonator import self_impersonator
+from lnamespace.access.lnamespace import NamespaceState, lnamespace_objects
 from lnamespace.access.ownership import Ownership
-from lnamespace.access.person import self_impersonator
-from lnamespace.access.tenant import NamespaceState, tenant_objects
 from lnamespace.controller.status import ReconcileResult, build_status
 from lnamespace.kube.state import DesiredObject
 from lnamespace.ledger.outbox import record
@@ -40,7 +40,7 @@ def manifest(name: str) -> Manifest:
 def objects(lns: LNamespace) -> list[DesiredObject]:
     """Return the objects that the controller makes of an LNamespace."""
     current = active_entries(lns.spec, datetime.now(UTC))
-    own = tenant_objects(lns, current, NamespaceState(Ownership.OURS), LAYOUT)
+    own = lnamespace_objects(lns, current, NamespaceState(Ownership.OURS), LAYOUT)
     return [*own, *self_impersonator(current.sudoers[0], {lns.name: lns.uid}, LAYOUT)]
 
 

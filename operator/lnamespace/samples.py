@@ -12,9 +12,9 @@ import msgspec
 
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.entries import active_entries
-from lnamespace.access.person import self_impersonator
+from lnamespace.access.impersonator import self_impersonator
+from lnamespace.access.lnamespace import editor_objects
 from lnamespace.access.sudo import sudo_objects
-from lnamespace.access.tenant import editor_objects
 from lnamespace.errors import SettingsError
 from lnamespace.kube.state import DesiredObject
 from lnamespace.model import v1alpha1

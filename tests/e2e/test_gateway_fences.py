@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from lnamespace.model.lcluster import RESERVED_TENANTS
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import GatewayService, WebhookRoute
 from lnamespace.translate.objects.confinement import confine
 from lnamespace.translate.protocol.resources import ResourceType
@@ -89,7 +89,7 @@ def own(name: str, **fields: Any) -> Object:
 
 def confined(group: str, plural: str, kind: str, written: Object) -> Object:
     """What the gateway makes of an object of the tenant."""
-    view = View(TENANT, tenant_label=LABEL, webhook_route=ROUTE)
+    view = TenantView(TENANT, tenant_label=LABEL, webhook_route=ROUTE)
     resource = ResourceType(group, plural, kind, namespaced=False)
     return confine(resource, "", written, view)
 

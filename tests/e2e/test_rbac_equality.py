@@ -78,7 +78,7 @@ class Reasons:
     def __init__(self, admin: Api, name: str) -> None:
         roles, bindings = stored_objects(admin)
         own = [each for each in bindings if each.name.startswith(name) or not each.namespace]
-        self._alone = [Authorizer(RoleStore.of(roles, [each])) for each in own]
+        self._alone = [Authorizer(RoleStore.from_objects(roles, [each])) for each in own]
 
     def of(self, user: User, asked: Attributes) -> set[str]:
         """One authorizer for each binding says what that binding alone allows."""

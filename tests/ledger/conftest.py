@@ -45,6 +45,6 @@ def engine(client: bigquery.Client) -> Iterator[sa.Engine]:
 def ledger(service: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """The ledger as it runs."""
     monkeypatch.setenv(EMULATOR, service.endpoint)
-    ledger = Ledger.of(Settings(ledger_url=f"bigquery://{PROJECT}/billing"))
+    ledger = Ledger.from_settings(Settings(ledger_url=f"bigquery://{PROJECT}/billing"))
     yield ledger
     ledger.close()

@@ -54,7 +54,7 @@ def test_the_same_by_the_command_on_other_databases(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = DATABASES[name](tmp_path)
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     tell(ledger, told())
     ledger.close()
     assert charged(url, LINES + ELSEWHERE, tmp_path, capsys) == expected()
@@ -66,7 +66,7 @@ def test_who_asks_for_all_clusters_names_none(
 ) -> None:
     """All rows were printed, and then it failed for the lack of --cluster-name."""
     url = DATABASES["postgresql"](tmp_path)
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     tell(ledger, told())
     ledger.close()
     words = ["ledger", command, "--ledger-url", url, "-o", "json"]

@@ -8,8 +8,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.cost_labels import build_cost_labels, cost_label_keys, label_value
+from lnamespace.access.lnamespace import NamespaceState, namespace_object
 from lnamespace.access.ownership import Ownership
-from lnamespace.access.tenant import NamespaceState, namespace_object
 from lnamespace.model.lnamespace import Billing, Charge, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 

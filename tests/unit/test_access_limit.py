@@ -44,7 +44,7 @@ def test_to_whom_it_is_counted_and_how_many_that_may_be(
     limits: RequesterLimits, requester: str, account: str, limit: int | None
 ) -> None:
     assert limits.account(requester) == account
-    assert limits.of(account) == limit
+    assert limits.limit_for(account) == limit
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,11 @@ def test_limits_are_of_lnamespaces_or_of_lclusters() -> None:
     )
     assert lnamespace_limits(settings) == RequesterLimits(2, {"bot": 5})
     limits = lcluster_limits(settings)
-    assert (limits.of("alice"), limits.of("bot"), limits.of("carol")) == (3, 3, None)
+    assert (limits.limit_for("alice"), limits.limit_for("bot"), limits.limit_for("carol")) == (
+        3,
+        3,
+        None,
+    )
     assert limits.exceeded("alice", 3) == (
         'exceeded limit: "alice" has 3 of 3 LClusters; delete one that is no longer needed (see: '
         "kubectl get lc), or ask a cluster administrator for more"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.access import person, tenant
+from lnamespace.access import impersonator, lnamespace
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import active_entries
+from lnamespace.access.impersonator import ImpersonatorKey, self_impersonator
+from lnamespace.access.lnamespace import NamespaceState, lnamespace_objects
 from lnamespace.access.ownership import Ownership
-from lnamespace.access.person import Person, self_impersonator
 from lnamespace.access.sudo import previous_conventions, sudo_subject
-from lnamespace.access.tenant import NamespaceState, tenant_objects
 from lnamespace.kube.objects import MANAGED_BY, PolicyRule, RbacSubject
 from lnamespace.kube.resources import NAMESPACE, RBAC, ROLE_BINDING
 from lnamespace.kube.state import DesiredObject
@@ -78,7 +78,9 @@ def named(spec: Spec, name: str = "team-a") -> LNamespace:
 def objects(
     lns: LNamespace, conventions: Conventions = DEFAULT, whose: Ownership = Ownership.OURS
 ) -> tuple[DesiredObject, ...]:
-    return tenant_objects(lns, active_entries(lns.spec, NOW), NamespaceState(whose), conventions)
+    return lnamespace_objects(
+        lns, active_entries(lns.spec, NOW), NamespaceState(whose), conventions
+    )
 
 
 def manifests(objects: Iterable[DesiredObject]) -> list[dict[str, Any]]:
@@ -231,7 +233,7 @@ def test_subjects_are_sorted_and_each_stands_once(
 
 def test_the_sudoers_group_that_is_also_a_manager_stands_once() -> None:
     lns = named(Spec(managers=(Member("team-a-sudoers", GROUP),)))
-    _, binding = tenant.editor_objects(lns, active_entries(lns.spec, NOW), DEFAULT)
+    _, binding = lnamespace.editor_objects(lns, active_entries(lns.spec, NOW), DEFAULT)
     assert [subject.name for subject in binding.object.subjects] == ["team-a-sudoers"]
 
 
@@ -329,22 +331,24 @@ def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
     former_grants = {
         (w.resource, w.key) for w in objects(lns, previous_conventions(conventions), whose)
     }
-    places = tenant.grant_refs(lns.name, conventions)
+    places = lnamespace.grant_refs(lns.name, conventions)
     assert former_grants - {(NAMESPACE, ("", lns.name))} <= {
-        *tenant.all_grant_refs(lns.name, conventions)
+        *lnamespace.all_grant_refs(lns.name, conventions)
     }
     assert grants - {(NAMESPACE, ("", lns.name))} <= set(places)
     assert all(resource is not NAMESPACE for resource, _ in places)
     for one in active_entries(lns.spec, NOW).sudoers:
         own = {(w.resource, w.key) for w in self_impersonator(one, {"a": "u"}, conventions)}
-        assert own == set(person.person_refs(Person.of(one), conventions))
+        assert own == set(
+            impersonator.impersonator_refs(ImpersonatorKey.from_subject(one), conventions)
+        )
 
 
 def test_bindings_go_before_the_roles_that_they_refer_to() -> None:
     for conventions in (DEFAULT, BY_ACCOUNT):
-        kinds = [resource.kind for resource, _ in tenant.grant_refs("a", conventions)]
+        kinds = [resource.kind for resource, _ in lnamespace.grant_refs("a", conventions)]
         assert kinds == sorted(kinds, key=lambda kind: not kind.endswith("Binding"))
-    (first, _), (second, _) = person.person_refs(Person("x" * 52), DEFAULT)
+    (first, _), (second, _) = impersonator.impersonator_refs(ImpersonatorKey("x" * 52), DEFAULT)
     assert (first.kind, second.kind) == ("ClusterRoleBinding", "ClusterRole")
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access.conventions import Conventions
+from lnamespace.access.lnamespace import NamespaceState, namespace_object
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.profiles import (
     DesiredLabels,
@@ -14,7 +15,6 @@ from lnamespace.access.profiles import (
     namespace_labels,
     profile_objects,
 )
-from lnamespace.access.tenant import NamespaceState, namespace_object
 from lnamespace.kube.resources import NETWORK_POLICY, RESOURCE_QUOTA
 from lnamespace.kube.state import ObservedObject, canonical_json, read_observed
 from lnamespace.model.lnamespace import Billing, LNamespace, Metadata, Spec

@@ -142,7 +142,7 @@ def test_other_rights_pass_if_they_are_vetted_and_only_then(right: Right) -> Non
 def test_grave_rights_are_told_even_when_vetted(right: Right, said: str) -> None:
     assert said in warning(right)
     found = vet_rights(frozenset({right, PODS}), frozenset({right, PODS}))
-    assert found.powers == (right,)
+    assert found.dangerous == (right,)
     assert found.passed
 
 

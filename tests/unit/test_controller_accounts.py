@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.access.person import Person, person_refs
+from lnamespace.access.impersonator import ImpersonatorKey, impersonator_refs
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
 from lnamespace.kube.state import read_observed
@@ -17,8 +17,8 @@ from lnamespace.model.subject import Subject, SubjectKind
 from tests.unit.support.desk import LAYOUT, LNS, Desk, working
 
 BOT = Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci")
-PERSON = Person.of(BOT)
-(_BINDING, KEY), (_ROLE, _) = person_refs(PERSON, LAYOUT)
+PERSON = ImpersonatorKey.from_subject(BOT)
+(_BINDING, KEY), (_ROLE, _) = impersonator_refs(PERSON, LAYOUT)
 OWN = unquote(_BINDING.path(KEY[1], "ci")), unquote(_ROLE.path(KEY[1], "ci"))
 ACCOUNT = SERVICE_ACCOUNT.path("bot", "ci")
 ENTRY = {"kind": "ServiceAccount", "namespace": "ci", "name": "bot"}
@@ -48,9 +48,9 @@ def made(desk: Desk) -> list[str]:
 async def test_nothing_is_made_for_one_that_is_not_there(desk: Desk) -> None:
     namespace(desk)
     desk.lnamespace(sudoers=[ENTRY])
-    outcome = await desk.people.reconcile(PERSON)
-    assert isinstance(outcome.worst, errors.NoServiceAccount)
-    assert outcome.worst.retryable
+    outcome = await desk.impersonators.reconcile(PERSON)
+    assert isinstance(outcome.decisive_failure, errors.NoServiceAccount)
+    assert outcome.decisive_failure.retryable
     assert made(desk) == []
     await desk.reconcile()
     await desk.reconcile()
@@ -59,7 +59,7 @@ async def test_nothing_is_made_for_one_that_is_not_there(desk: Desk) -> None:
     assert 'there is no ServiceAccount "bot" in namespace "ci"' in told
 
     account(desk)
-    assert (await desk.people.reconcile(PERSON)).worst is None
+    assert (await desk.impersonators.reconcile(PERSON)).decisive_failure is None
     assert made(desk) == [*OWN]
     await desk.reconcile()
     assert desk.conditions["Ready"] == ("True", "Ready")
@@ -68,8 +68,8 @@ async def test_nothing_is_made_for_one_that_is_not_there(desk: Desk) -> None:
 async def test_where_there_is_no_namespace_nobody_is_asked(desk: Desk) -> None:
     desk.lnamespace(sudoers=[ENTRY])
     desk.cluster.written()
-    outcome = await desk.people.reconcile(PERSON)
-    assert isinstance(outcome.worst, errors.NoNamespace)
+    outcome = await desk.impersonators.reconcile(PERSON)
+    assert isinstance(outcome.decisive_failure, errors.NoNamespace)
     assert desk.cluster.written() == []
 
 
@@ -79,8 +79,8 @@ async def test_what_a_platform_brings_along_may_be_a_sudoer(desk: Desk) -> None:
     path = SERVICE_ACCOUNT.path("bot", "openshift-gitops")
     desk.cluster.make(path, {"metadata": {"name": "bot", "namespace": "openshift-gitops"}})
     desk.lnamespace(sudoers=[ENTRY | {"namespace": "openshift-gitops"}])
-    (person,) = desk.cache.people
-    assert (await desk.people.reconcile(person)).worst is None
+    (person,) = desk.cache.impersonators
+    assert (await desk.impersonators.reconcile(person)).decisive_failure is None
     assert any("/openshift-gitops/rolebindings" in path for path in desk.cluster.objects)
 
 
@@ -90,8 +90,8 @@ async def test_nothing_is_made_in_the_systems_namespaces(desk: Desk, name: str) 
     path = SERVICE_ACCOUNT.path("bot", name)
     desk.cluster.make(path, {"metadata": {"name": "bot", "namespace": name}})
     desk.lnamespace(sudoers=[ENTRY | {"namespace": name}])
-    for person in desk.cache.people:
-        await desk.people.reconcile(person)
+    for person in desk.cache.impersonators:
+        await desk.impersonators.reconcile(person)
     assert not any(f"/{name}/rolebindings" in path for path in desk.cluster.objects)
 
 
@@ -99,10 +99,10 @@ async def test_one_that_is_gone_leaves_nothing_of_ours(desk: Desk) -> None:
     namespace(desk)
     account(desk)
     desk.lnamespace(sudoers=[ENTRY])
-    await desk.people.reconcile(PERSON)
+    await desk.impersonators.reconcile(PERSON)
     assert made(desk) == [*OWN]
     del desk.cluster.objects[ACCOUNT]
-    await desk.people.reconcile(PERSON)
+    await desk.impersonators.reconcile(PERSON)
     assert made(desk) == []
 
 
@@ -112,10 +112,10 @@ async def test_what_cannot_be_asked_changes_nothing(desk: Desk, there: bool) -> 
     account(desk)
     desk.lnamespace(sudoers=[ENTRY])
     if there:
-        await desk.people.reconcile(PERSON)
+        await desk.impersonators.reconcile(PERSON)
     desk.cluster.refusals["GET", ACCOUNT] = 403
-    outcome = await desk.people.reconcile(PERSON)
-    assert isinstance(outcome.worst, errors.Forbidden)
+    outcome = await desk.impersonators.reconcile(PERSON)
+    assert isinstance(outcome.decisive_failure, errors.Forbidden)
     assert made(desk) == ([*OWN] if there else [])
 
 
@@ -123,10 +123,10 @@ async def test_who_is_revoked_loses_it_without_a_question(desk: Desk) -> None:
     namespace(desk)
     account(desk)
     desk.lnamespace(sudoers=[ENTRY])
-    await desk.people.reconcile(PERSON)
+    await desk.impersonators.reconcile(PERSON)
     desk.cluster.refusals["GET", ACCOUNT] = 503
     desk.lnamespace()
-    assert (await desk.people.reconcile(PERSON)).worst is None
+    assert (await desk.impersonators.reconcile(PERSON)).decisive_failure is None
     assert made(desk) == []
 
 
@@ -144,11 +144,11 @@ async def test_an_lnamespaces_own_access_comes_first(desk: Desk, own: bool) -> N
         desk.lnamespace(sudoers=[ENTRY])
     owner = {LAYOUT.names.owner_annotation: "uid-ci"}
     namespace(desk, annotations=owner, labels={"app.kubernetes.io/managed-by": "lnamespace"})
-    outcome = await desk.people.reconcile(PERSON)
-    assert isinstance(outcome.worst, errors.NoNamespace)
+    outcome = await desk.impersonators.reconcile(PERSON)
+    assert isinstance(outcome.decisive_failure, errors.NoNamespace)
     await desk.tenants.reconcile("ci")
     assert desk.cache.get(ROLE_BINDING, ("ci", "lnamespace-users"))
-    await desk.people.reconcile(PERSON)
+    await desk.impersonators.reconcile(PERSON)
     assert made(desk) == ([*OWN] if own else [])
 
 
@@ -158,5 +158,7 @@ async def test_whose_name_is_taken_by_a_namespace_of_others_writes_nothing_there
     """An LNamespace in Conflict lists what is in a Namespace that is not its own."""
     namespace(desk)
     lnamespace(desk, "ci", sudoers=[ENTRY])
-    assert isinstance((await desk.people.reconcile(PERSON)).worst, errors.NoServiceAccount)
+    assert isinstance(
+        (await desk.impersonators.reconcile(PERSON)).decisive_failure, errors.NoServiceAccount
+    )
     assert made(desk) == []

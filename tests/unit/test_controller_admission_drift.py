@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.controller.admission_drift import (
-    AdmissionDriftWatch,
+    AdmissionDriftCheck,
     describe_drift,
     find_difference,
 )
@@ -136,12 +136,12 @@ class Proxy:
 
 def watch(
     tmp_path: Path, cluster: Cluster | Proxy, *guards: dict[str, Any]
-) -> tuple[AdmissionDriftWatch, ControllerMetrics]:
+) -> tuple[AdmissionDriftCheck, ControllerMetrics]:
     """A watch of a file with these guards, and what it counts."""
     file = tmp_path / "guards.json"
     file.write_bytes(msgspec.json.encode(guards))
     metrics = ControllerMetrics.new("g")
-    return AdmissionDriftWatch(cluster, str(file), metrics), metrics  # type: ignore[arg-type]
+    return AdmissionDriftCheck(cluster, str(file), metrics), metrics  # type: ignore[arg-type]
 
 
 def missing(metrics: ControllerMetrics) -> dict[str, float]:
@@ -213,7 +213,7 @@ def test_no_answer_ends_the_process(tmp_path: Path, answer: bytes) -> None:
     guards, _ = watch(tmp_path, Proxy(answer), POLICY)
 
     async def for_a_moment() -> None:
-        await asyncio.wait_for(guards.keep(), 0.05)
+        await asyncio.wait_for(guards.run(), 0.05)
 
     with pytest.raises(TimeoutError):
         asyncio.run(for_a_moment())

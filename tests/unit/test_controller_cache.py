@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from lnamespace.access.conventions import Conventions
-from lnamespace.access.person import Person
-from lnamespace.controller.cache import Cache, Tenant, WorkKey
-from lnamespace.controller.outbox import Departed
+from lnamespace.access.impersonator import ImpersonatorKey
+from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
+from lnamespace.controller.outbox import DeletedLNamespaceKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.resources import (
@@ -29,8 +29,10 @@ from tests.unit.support.strategies import NOW
 
 LAYOUT = Conventions(Names())
 NAMES = LAYOUT.names
-ALICE, BOB = (Person.of(Subject(SubjectKind.USER, name)) for name in ("alice", "bob"))
-BOT = Person.of(Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci"))
+ALICE, BOB = (
+    ImpersonatorKey.from_subject(Subject(SubjectKind.USER, name)) for name in ("alice", "bob")
+)
+BOT = ImpersonatorKey.from_subject(Subject(SubjectKind.SERVICE_ACCOUNT, "bot", "ci"))
 
 
 class Desk:
@@ -77,18 +79,18 @@ async def desk() -> Desk:
 
 async def test_an_lnamespace_concerns_itself_and_its_sudoers(desk: Desk) -> None:
     desk.lnamespace("team-a", "alice")
-    assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+    assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
     desk.lnamespace("team-a", "alice", users=[{"name": "bob"}])
-    assert await desk.keys() == [Tenant("team-a")]
+    assert await desk.keys() == [LNamespaceKey("team-a")]
 
 
 async def test_a_deleted_lnamespace_concerns_the_same(desk: Desk) -> None:
     desk.lnamespace("team-a", "alice")
     await desk.keys()
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
-    departed = Departed("uid-team-a")
-    assert await desk.keys() == sorted([Tenant("team-a"), ALICE, departed], key=str)
-    assert desk.cache.tenant("team-a") is None
+    departed = DeletedLNamespaceKey("uid-team-a")
+    assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE, departed], key=str)
+    assert desk.cache.lnamespace("team-a") is None
 
 
 async def test_what_is_gone_is_known_until_the_ledger_has_been_told(desk: Desk) -> None:
@@ -120,7 +122,9 @@ async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk:
     desk.lnamespace("team-a")
     await desk.keys()
     desk.lnamespace("team-a", uid="uid-2")
-    assert await desk.keys() == sorted([Departed("uid-team-a"), Tenant("team-a")], key=str)
+    assert await desk.keys() == sorted(
+        [DeletedLNamespaceKey("uid-team-a"), LNamespaceKey("team-a")], key=str
+    )
     assert set(desk.cache.deleted) == {"uid-team-a"}
 
 
@@ -131,17 +135,17 @@ async def test_news_of_a_namespace_looks_at_none_but_who_had_its_name(desk: Desk
         desk.version += 1
         desk.cache.lnamespaces.remove(("", name), desk.version)
     deleted = desk.cache.deleted
-    assert [uid for uid, _ in deleted.of("team-a")] == ["one", "two"]
+    assert [uid for uid, _ in deleted.by_name("team-a")] == ["one", "two"]
     await desk.keys()
     desk.seen(NAMESPACE, "team-a")
     await desk.keys()
     desk.seen(NAMESPACE, "team-a", terminating=True)
-    told = [key for key in await desk.keys() if isinstance(key, Departed)]
-    assert told == [Departed("one"), Departed("two")]
+    told = [key for key in await desk.keys() if isinstance(key, DeletedLNamespaceKey)]
+    assert told == [DeletedLNamespaceKey("one"), DeletedLNamespaceKey("two")]
     del deleted["one"]
-    assert [uid for uid, _ in deleted.of("team-a")] == ["two"]
+    assert [uid for uid, _ in deleted.by_name("team-a")] == ["two"]
     deleted.pop("two")
-    assert deleted.of("team-a") == []
+    assert deleted.by_name("team-a") == []
     assert set(deleted) == {"three"}
 
 
@@ -154,17 +158,21 @@ async def test_what_comes_and_goes_during_a_resync_does_not_end_it(desk: Desk) -
     found = list[WorkKey]()
     for key in desk.cache.resync_keys():
         found.append(key)
-        if isinstance(key, Departed):
+        if isinstance(key, DeletedLNamespaceKey):
             desk.cache.deleted.pop(key.uid)
             desk.lnamespace(f"new-{len(found)}", f"eve-{len(found)}")
             desk.cache.lnamespaces.remove(("", f"new-{len(found)}"), 200 + len(found))
-    assert {Departed("uid-team-0"), Departed("uid-team-1"), Tenant("team-2")} <= set(found)
+    assert {
+        DeletedLNamespaceKey("uid-team-0"),
+        DeletedLNamespaceKey("uid-team-1"),
+        LNamespaceKey("team-2"),
+    } <= set(found)
 
 
 async def test_an_edit_is_no_departure(desk: Desk) -> None:
     desk.lnamespace("team-a")
     desk.lnamespace("team-a", users=[{"name": "bob"}])
-    assert await desk.keys() == [Tenant("team-a")]
+    assert await desk.keys() == [LNamespaceKey("team-a")]
     assert desk.cache.deleted == {}
 
 
@@ -176,7 +184,7 @@ async def test_an_edit_is_no_departure(desk: Desk) -> None:
     ],
 )
 async def test_a_person_who_has_their_objects_can_wait_a_moment(
-    desk: Desk, person: Person, binding: Resource, entry: dict[str, str]
+    desk: Desk, person: ImpersonatorKey, binding: Resource, entry: dict[str, str]
 ) -> None:
     """Only the owner references are to follow, and a thousand LNamespaces may come at once."""
     for name in ("old", "older"):
@@ -186,7 +194,7 @@ async def test_a_person_who_has_their_objects_can_wait_a_moment(
     desk.seen(binding, name, person.namespace, owners=owners)
     await desk.keys()
     desk.lnamespace("team-a", sudoers=[entry])
-    assert await desk.keys() == [Tenant("team-a")]
+    assert await desk.keys() == [LNamespaceKey("team-a")]
     async with asyncio.timeout(30):
         assert await desk.queue.get() == person
 
@@ -201,9 +209,9 @@ async def test_a_person_whose_objects_hang_by_one_lnamespace_does_not_wait(
     desk.seen(CLUSTER_ROLE_BINDING, name, owners=owners)
     await desk.keys()
     desk.lnamespace("team-a", "alice")
-    assert await desk.keys() == sorted([ALICE, Tenant("team-a")], key=str)
-    assert desk.cache.is_sponsored(ALICE, "uid-old") == ("uid-old" in owners)
-    assert not desk.cache.is_sponsored(ALICE, "uid-team-a")
+    assert await desk.keys() == sorted([ALICE, LNamespaceKey("team-a")], key=str)
+    assert desk.cache.stays_with(ALICE, "uid-old") == ("uid-old" in owners)
+    assert not desk.cache.stays_with(ALICE, "uid-team-a")
 
 
 async def test_of_two_owners_one_may_go(desk: Desk) -> None:
@@ -212,29 +220,29 @@ async def test_of_two_owners_one_may_go(desk: Desk) -> None:
     name, owners = NAMES.self_impersonator(ALICE.digest), ("uid-old", "uid-older")
     desk.seen(CLUSTER_ROLE_BINDING, name, owners=owners)
     await desk.keys()
-    assert desk.cache.is_sponsored(ALICE, "uid-team-a")
+    assert desk.cache.stays_with(ALICE, "uid-team-a")
     desk.lnamespace("old", "bob")
     assert ALICE in await desk.keys()
-    assert not desk.cache.is_sponsored(ALICE, "uid-team-a")
+    assert not desk.cache.stays_with(ALICE, "uid-team-a")
 
 
 @pytest.mark.parametrize(
     ("resource", "name", "namespace", "key"),
     [
-        (NAMESPACE, "team-a", "", Tenant("team-a")),
-        (CLUSTER_ROLE, NAMES.editor("team-a"), "", Tenant("team-a")),
-        (CLUSTER_ROLE, NAMES.sudoer("team-a"), "", Tenant("team-a")),
-        (CLUSTER_ROLE_BINDING, NAMES.editor("team-a"), "", Tenant("team-a")),
-        (CLUSTER_ROLE_BINDING, NAMES.sudoer("team-a"), "", Tenant("team-a")),
-        (ROLE_BINDING, "lnamespace-users", "team-a", Tenant("team-a")),
-        (ROLE_BINDING, "lnamespace-sudoers", "team-a", Tenant("team-a")),
+        (NAMESPACE, "team-a", "", LNamespaceKey("team-a")),
+        (CLUSTER_ROLE, NAMES.editor("team-a"), "", LNamespaceKey("team-a")),
+        (CLUSTER_ROLE, NAMES.sudoer("team-a"), "", LNamespaceKey("team-a")),
+        (CLUSTER_ROLE_BINDING, NAMES.editor("team-a"), "", LNamespaceKey("team-a")),
+        (CLUSTER_ROLE_BINDING, NAMES.sudoer("team-a"), "", LNamespaceKey("team-a")),
+        (ROLE_BINDING, "lnamespace-users", "team-a", LNamespaceKey("team-a")),
+        (ROLE_BINDING, "lnamespace-sudoers", "team-a", LNamespaceKey("team-a")),
         (CLUSTER_ROLE, NAMES.self_impersonator(ALICE.digest), "", ALICE),
         (CLUSTER_ROLE_BINDING, NAMES.self_impersonator(ALICE.digest), "", ALICE),
         (ROLE, NAMES.self_impersonator(BOT.digest), "ci", BOT),
         (ROLE_BINDING, NAMES.self_impersonator(BOT.digest), "ci", BOT),
         # Tenants that are called like a part of a name.
-        (CLUSTER_ROLE, NAMES.editor("self-impersonator"), "", Tenant("self-impersonator")),
-        (CLUSTER_ROLE, NAMES.sudoer("editor"), "", Tenant("editor")),
+        (CLUSTER_ROLE, NAMES.editor("self-impersonator"), "", LNamespaceKey("self-impersonator")),
+        (CLUSTER_ROLE, NAMES.sudoer("editor"), "", LNamespaceKey("editor")),
     ],
 )
 async def test_an_object_of_ours_concerns_whose_it_is(
@@ -274,23 +282,23 @@ async def test_a_foreign_namespace_concerns_the_lnamespace_of_its_name_alone(des
     desk.lnamespace("team-a")
     await desk.keys()
     desk.seen(NAMESPACE, "team-a", managed=False)
-    assert await desk.keys() == [Tenant("team-a")]
+    assert await desk.keys() == [LNamespaceKey("team-a")]
     desk.gone(NAMESPACE, "team-a")
-    assert await desk.keys() == [Tenant("team-a")]
+    assert await desk.keys() == [LNamespaceKey("team-a")]
 
 
 async def test_a_namespace_whose_label_is_taken_away_still_concerns_its_tenant(desk: Desk) -> None:
     desk.seen(NAMESPACE, "team-a")
     await desk.keys()
     desk.seen(NAMESPACE, "team-a", managed=False)
-    assert await desk.keys() == [Tenant("team-a")]
+    assert await desk.keys() == [LNamespaceKey("team-a")]
 
 
 async def test_a_namespace_that_appears_concerns_whom_it_was_missing(desk: Desk) -> None:
     desk.lnamespace("team-a")
-    desk.cache.people.problems |= {ALICE: "x", BOT: "no such namespace"}
+    desk.cache.impersonators.problems |= {ALICE: "x", BOT: "no such namespace"}
     await desk.keys()
-    for name, keys in ((NAMES.sudo_namespace, [Tenant("team-a")]), ("ci", [BOT]), ("x", [])):
+    for name, keys in ((NAMES.sudo_namespace, [LNamespaceKey("team-a")]), ("ci", [BOT]), ("x", [])):
         desk.seen(NAMESPACE, name, managed=False)
         assert await desk.keys() == keys
         desk.seen(NAMESPACE, name, managed=False)
@@ -300,12 +308,12 @@ async def test_a_namespace_that_appears_concerns_whom_it_was_missing(desk: Desk)
 async def test_everything_that_can_be_compared_is_named_people_first(desk: Desk) -> None:
     for name in ("b", "a"):
         desk.lnamespace(name, "alice")
-    assert list(desk.cache.resync_keys()) == [ALICE, Tenant("b"), Tenant("a")]
+    assert list(desk.cache.resync_keys()) == [ALICE, LNamespaceKey("b"), LNamespaceKey("a")]
 
 
 async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> None:
     desk.lnamespace("team-a")
-    assert (listed := desk.cache.tenant("team-a"))
+    assert (listed := desk.cache.lnamespace("team-a"))
     assert not listed.terminating
     meta = {"name": "a", "resourceVersion": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert read_lnamespace(json.dumps({"metadata": meta}).encode()).terminating
@@ -322,7 +330,7 @@ class TestClasses:
     async def test_our_class_concerns_us(self, desk: Desk, ours: str, other: str) -> None:
         assert ours != other
         desk.lnamespace("team-a", "alice", className=ours)
-        assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+        assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
 
     async def test_another_class_does_not(self, desk: Desk, ours: str, other: str) -> None:
         assert ours != other
@@ -338,30 +346,32 @@ class TestClasses:
         desk.lnamespace("team-a", "alice", className=ours)
         await desk.keys()
         desk.lnamespace("team-a", "alice", className=other)
-        assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
-        assert desk.cache.of_our_class(desk.cache.tenant("team-a")) is None
-        assert list(desk.cache.people) == []
+        assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
+        assert desk.cache.of_our_class(desk.cache.lnamespace("team-a")) is None
+        assert list(desk.cache.impersonators) == []
         desk.cache.lnamespaces.remove(("", "team-a"), 99)
         assert desk.cache.deleted == {}
 
     async def test_what_is_handed_to_us_is_ours(self, desk: Desk, ours: str, other: str) -> None:
         desk.lnamespace("team-a", "alice", className=other)
         desk.lnamespace("team-a", "alice", className=ours)
-        assert await desk.keys() == sorted([Tenant("team-a"), ALICE], key=str)
+        assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
 
     async def test_a_successor_in_another_class_does_not_hide_that_ours_is_gone(
         self, desk: Desk, ours: str, other: str
     ) -> None:
         desk.lnamespace("team-a", uid="one", className=ours)
         desk.lnamespace("team-a", uid="two", className=other)
-        assert await desk.keys() == sorted([Tenant("team-a"), Departed("one")], key=str)
+        assert await desk.keys() == sorted(
+            [LNamespaceKey("team-a"), DeletedLNamespaceKey("one")], key=str
+        )
 
     async def test_one_that_cannot_be_read_still_has_its_class(
         self, desk: Desk, ours: str, other: str
     ) -> None:
         desk.lnamespace("team-a", className=other, users=7)
         desk.lnamespace("team-b", className=ours, users=7)
-        assert await desk.keys() == [Tenant("team-b")]
+        assert await desk.keys() == [LNamespaceKey("team-b")]
 
 
 async def test_one_that_cannot_be_read_still_needs_whom_it_listed(desk: Desk) -> None:
@@ -370,11 +380,11 @@ async def test_one_that_cannot_be_read_still_needs_whom_it_listed(desk: Desk) ->
     await desk.keys()
     for _ in range(2):
         desk.lnamespace("team-a", "alice", users=7)
-        assert await desk.keys() == [Tenant("team-a")]
-        assert desk.cache.people.sponsors(ALICE, NOW) == {"team-a": "uid-team-a"}
+        assert await desk.keys() == [LNamespaceKey("team-a")]
+        assert desk.cache.impersonators.sponsors(ALICE, NOW) == {"team-a": "uid-team-a"}
     desk.lnamespace("team-a", "bob")
-    assert await desk.keys() == sorted([Tenant("team-a"), ALICE, BOB], key=str)
-    assert list(desk.cache.people) == [BOB]
+    assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE, BOB], key=str)
+    assert list(desk.cache.impersonators) == [BOB]
 
 
 @pytest.mark.parametrize("uid", ["", "uid-2"])
@@ -386,9 +396,9 @@ async def test_one_that_cannot_be_read_needs_nobody_once_it_is_gone(desk: Desk, 
         desk.lnamespace("team-a", "alice", uid=uid, users=7)
     else:
         desk.cache.lnamespaces.remove(("", "team-a"), 99)
-    keys = sorted([Tenant("team-a"), ALICE, Departed("uid-team-a")], key=str)
+    keys = sorted([LNamespaceKey("team-a"), ALICE, DeletedLNamespaceKey("uid-team-a")], key=str)
     assert await desk.keys() == keys
-    assert list(desk.cache.people) == []
+    assert list(desk.cache.impersonators) == []
 
 
 async def test_who_begins_to_lead_knows_of_all_that_is_there_leftovers_included(
@@ -406,8 +416,8 @@ async def test_who_begins_to_lead_knows_of_all_that_is_there_leftovers_included(
     assert not len(desk.queue)
     names = ("team-a", "left-behind", "also-left", "once")
     found = set(desk.cache.all_keys())
-    assert {*map(Tenant, names), ALICE, Departed("uid-gone")} <= found
-    assert not {Tenant("theirs"), Tenant("gone")} & found
+    assert {*map(LNamespaceKey, names), ALICE, DeletedLNamespaceKey("uid-gone")} <= found
+    assert not {LNamespaceKey("theirs"), LNamespaceKey("gone")} & found
 
 
 async def test_a_standby_forgets_who_has_been_gone_for_long(

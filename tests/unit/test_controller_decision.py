@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from lnamespace import errors
 from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.lnamespace import all_grant_refs
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.profiles import ProfileSet, ResolvedProfile, profile_refs
 from lnamespace.access.sudo import impersonation_target, previous_conventions
-from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.decision import (
     ApplyResult,
     BillingAction,

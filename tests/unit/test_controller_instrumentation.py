@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.access.conventions import Conventions
-from lnamespace.access.person import Person
-from lnamespace.controller.cache import Cache, Tenant
+from lnamespace.access.impersonator import ImpersonatorKey
+from lnamespace.controller.cache import Cache, LNamespaceKey
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.liveness import SILENCE, STUCK_WATCH, STUCK_WORKER, Liveness, WatchHealth
 from lnamespace.controller.queue import WorkQueue
@@ -67,9 +67,9 @@ def listed(
 def test_from_created_to_ready() -> None:
     watched = Watched(now=10)
     new = listed()
-    watched.instrumentation.news(None, new)
+    watched.instrumentation.record_change(None, new)
     watched.now = 12
-    watched.instrumentation.news(new, new)
+    watched.instrumentation.record_change(new, new)
     watched.now = 13
     watched.instrumentation.ready(new.lns)
     watched.instrumentation.ready(new.lns)
@@ -78,7 +78,7 @@ def test_from_created_to_ready() -> None:
 
 def test_what_is_refused_meanwhile_is_not_measured() -> None:
     watched, new = Watched(), listed()
-    watched.instrumentation.news(None, new)
+    watched.instrumentation.record_change(None, new)
     watched.instrumentation.refused(new.lns)
     watched.instrumentation.ready(new.lns)
     assert watched.waits("create_to_ready") == (0, 0)
@@ -89,7 +89,7 @@ def test_what_is_not_new_was_not_created(
     news: tuple[CachedLNamespace | None, CachedLNamespace],
 ) -> None:
     watched = Watched()
-    watched.instrumentation.news(*news)
+    watched.instrumentation.record_change(*news)
     watched.instrumentation.ready(news[1].lns)
     assert watched.waits("create_to_ready") == (0, 0)
 
@@ -111,9 +111,9 @@ def test_from_edited_to_revoked(
     old: CachedLNamespace, new: CachedLNamespace | None, takes: bool
 ) -> None:
     watched = Watched(now=10)
-    watched.instrumentation.news(old, new)
+    watched.instrumentation.record_change(old, new)
     watched.now = 12
-    watched.instrumentation.news(new or old, new or old)
+    watched.instrumentation.record_change(new or old, new or old)
     watched.instrumentation.applied("team-b", SOMETHING)
     watched.instrumentation.applied("team-a", SOMETHING)
     watched.instrumentation.applied("team-a", SOMETHING)
@@ -127,7 +127,7 @@ async def test_from_deleted_to_revoked() -> None:
         desk.tenants = dataclasses.replace(desk.tenants, instrumentation=watched.instrumentation)
         desk.lnamespace(users=[{"name": "una"}])
         await desk.reconcile()
-        watched.instrumentation.news(desk.cache.tenant("team-a"), None)
+        watched.instrumentation.record_change(desk.cache.lnamespace("team-a"), None)
         desk.deleted(LNS)
         desk.cluster.refusals["DELETE", USERS] = 503
         await desk.reconcile()
@@ -140,7 +140,7 @@ async def test_from_deleted_to_revoked() -> None:
 
 def test_what_others_revoked_is_not_measured() -> None:
     watched = Watched()
-    watched.instrumentation.news(listed(), None)
+    watched.instrumentation.record_change(listed(), None)
     watched.instrumentation.applied("team-a", [])
     watched.instrumentation.applied("team-a", SOMETHING)
     assert watched.waits("edit_to_revoked") == (0, 0)
@@ -149,9 +149,9 @@ def test_what_others_revoked_is_not_measured() -> None:
 def test_a_standby_forgets_what_the_leader_did() -> None:
     watched = Watched()
     watched.instrumentation.active = False
-    watched.instrumentation.news(None, listed())
-    watched.instrumentation.news(listed(("una", "ben")), listed(("una",)))
-    watched.instrumentation.news(listed(), listed(ready=True))
+    watched.instrumentation.record_change(None, listed())
+    watched.instrumentation.record_change(listed(("una", "ben")), listed(("una",)))
+    watched.instrumentation.record_change(listed(), listed(ready=True))
     watched.now, watched.instrumentation.active = 3600, True
     watched.instrumentation.ready(listed().lns)
     watched.instrumentation.applied("team-a", SOMETHING)
@@ -161,14 +161,14 @@ def test_a_standby_forgets_what_the_leader_did() -> None:
 def test_a_key_fails_until_it_is_done() -> None:
     watched = Watched()
     instrumentation = watched.instrumentation
-    instrumentation.reconciled(Tenant("a"), "Conflict", 1)
-    instrumentation.reconciled(Person("b"), "Conflict", 1)
-    instrumentation.reconciled(Tenant("a"), "Forbidden", 1)
+    instrumentation.reconciled(LNamespaceKey("a"), "Conflict", 1)
+    instrumentation.reconciled(ImpersonatorKey("b"), "Conflict", 1)
+    instrumentation.reconciled(LNamespaceKey("a"), "Forbidden", 1)
     instrumentation.text(True, 0, [])
     failing = "lnamespace_controller_failing_keys"
     assert watched.value(failing, result="Conflict") == 1
     assert watched.value(failing, result="Forbidden") == 1
-    instrumentation.reconciled(Tenant("a"), "Done", 1)
+    instrumentation.reconciled(LNamespaceKey("a"), "Done", 1)
     instrumentation.text(True, 0, [])
     assert watched.value(failing, result="Forbidden") == 0
     assert watched.value(failing, result="Done") == 0
@@ -180,8 +180,8 @@ def test_a_key_fails_until_it_is_done() -> None:
 def test_nobodys_name_comes_out() -> None:
     watched = Watched()
     instrumentation = watched.instrumentation
-    instrumentation.news(None, listed(("una",)))
-    instrumentation.reconciled(Tenant("team-a"), "Done", 1)
+    instrumentation.record_change(None, listed(("una",)))
+    instrumentation.reconciled(LNamespaceKey("team-a"), "Done", 1)
     instrumentation.requested("GET", "/api/v1/namespaces/team-a", 200, 1)
     text = instrumentation.text(True, 1, [listed(), listed(ready=True)]).decode()
     assert 'lnamespace_controller_lnamespaces{reason="Pending"} 1.0' in text
@@ -249,7 +249,9 @@ class Patient:
     """A controller of which one thing at a time is wrong."""
 
     def __init__(self, **wrong: Any) -> None:
-        activity = WatchActivity(tried=wrong.get("tried", 1000.0), heard=wrong.get("heard", 1000.0))
+        activity = WatchActivity(
+            tried=wrong.get("tried", 1000.0), answered_at=wrong.get("heard", 1000.0)
+        )
         well = WatchHealth("namespaces", True, WatchActivity(1000.0, 1000.0))
         health = WatchHealth("lnamespaces", wrong.get("synced", True), activity)
         self.liveness = Liveness(
@@ -279,7 +281,7 @@ def test_what_is_wrong(wrong: dict[str, Any], dead: str | None, unready: str | N
 async def test_what_is_another_controllers_is_not_measured() -> None:
     """Those of another class, by which what is remembered of them would only grow."""
     instrumentation = Instrumentation()
-    cache = Cache(Conventions(), WorkQueue(), instrumentation.news)
+    cache = Cache(Conventions(), WorkQueue(), instrumentation.record_change)
     for version, spec in enumerate(({"className": "gold"}, {"className": "gold"}, {}), 1):
         meta = {"name": "team-a", "uid": "u", "resourceVersion": str(version)}
         users = [{"name": "una"}] if version == 1 else []
@@ -293,7 +295,7 @@ async def test_what_is_another_controllers_is_not_measured() -> None:
 
 def test_one_in_place_of_another_leaves_nothing_of_it() -> None:
     watched = Watched()
-    watched.instrumentation.news(None, listed())
-    watched.instrumentation.news(listed(), listed(uid="another"))
+    watched.instrumentation.record_change(None, listed())
+    watched.instrumentation.record_change(listed(), listed(uid="another"))
     watched.instrumentation.forget("team-a")
     assert watched.instrumentation.waiting == (0, 0)

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from lnamespace import errors
 from lnamespace.access.conventions import Conventions
-from lnamespace.access.lcluster import POD_SECURITY, cluster_grant_refs
+from lnamespace.access.lcluster import POD_SECURITY_ENFORCE, cluster_grant_refs
 from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.api_service import TenantApiService
-from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterKey
 from lnamespace.controller.lclusters.charges import ChargeResult, TenantCharges
 from lnamespace.controller.lclusters.decision import (
     decide_cluster_grants,
@@ -81,7 +81,7 @@ EDITOR = [f"create clusterrole{kind}s lnamespace:acme:cluster-editor" for kind i
 def namespace(name: str, **parts: Any) -> ObservedObject:
     """A Namespace of the tenant as it should be, but for its status or parts of its metadata."""
     status = parts.pop("status", {})
-    labels = {NAMES.lcluster_label: "acme", POD_SECURITY: "baseline"}
+    labels = {NAMES.lcluster_label: "acme", POD_SECURITY_ENFORCE: "baseline"}
     metadata = {
         "name": name,
         "uid": f"uid-{name}",
@@ -177,10 +177,10 @@ def test_editors_are_the_managers_and_the_sudoers() -> None:
     ("parts", "repaired"),
     [
         ({}, False),
-        ({"labels": {NAMES.lcluster_label: "acme", POD_SECURITY: "restricted"}}, False),
-        ({"labels": {NAMES.lcluster_label: "acme", POD_SECURITY: "privileged"}}, True),
+        ({"labels": {NAMES.lcluster_label: "acme", POD_SECURITY_ENFORCE: "restricted"}}, False),
+        ({"labels": {NAMES.lcluster_label: "acme", POD_SECURITY_ENFORCE: "privileged"}}, True),
         ({"labels": {NAMES.lcluster_label: "acme"}}, True),
-        ({"labels": {POD_SECURITY: "baseline"}}, True),
+        ({"labels": {POD_SECURITY_ENFORCE: "baseline"}}, True),
         ({"annotations": {}}, True),
         ({"annotations": {NAMES.lcluster_annotation: "uid-b"}}, False),
         ({"labels": {}, "annotations": {}}, False),
@@ -194,7 +194,7 @@ def test_the_metadata_of_a_namespace_are_repaired(parts: dict[str, Any], repaire
 
 
 def test_a_stricter_level_of_pod_security_stays_when_something_else_is_repaired() -> None:
-    one = namespace("acme-prod", labels={POD_SECURITY: "restricted"})
+    one = namespace("acme-prod", labels={POD_SECURITY_ENFORCE: "restricted"})
     (patch,) = (
         action
         for action in decide_lcluster(observed(*COMPLETE, one), NOW).actions
@@ -401,7 +401,7 @@ async def test_the_ca_of_a_gateway_that_makes_its_certificate_is_read_where_it_p
         async def note() -> None:
             changed.set()
 
-        keeping = asyncio.create_task(locator.keep(note))
+        keeping = asyncio.create_task(locator.run(note))
         (await server.next("GET")).answer({"data": {"ca.crt": PEM}})
         await changed.wait()
         assert locator.current == GatewayLocation("https://g.example.com", PEM)
@@ -528,17 +528,17 @@ class Desk:
 async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster() -> None:
     desk = Desk()
     desk.lcluster()
-    assert await desk.keys() == [TenantCluster("acme")]
+    assert await desk.keys() == [LClusterKey("acme")]
     desk.cache.objects[NAMESPACE].apply_event(namespace("acme-prod"))
     desk.cache.objects[NAMESPACE].apply_event(namespace("other-prod", labels={}, annotations={}))
-    assert await desk.keys() == [TenantCluster("acme")]
+    assert await desk.keys() == [LClusterKey("acme")]
     assert [each.key[1] for each in desk.cache.lclusters.namespaces_of("acme")] == ["acme-prod"]
-    assert desk.cache.lclusters.key_of_rbac_object(
-        "acme-prod", "lcluster:account"
-    ) == TenantCluster("acme")
+    assert desk.cache.lclusters.key_of_rbac_object("acme-prod", "lcluster:account") == LClusterKey(
+        "acme"
+    )
     assert desk.cache.lclusters.key_of_rbac_object("acme-prod", "lnamespace-users") is None
     desk.cache.objects[NAMESPACE].remove(("", "acme-prod"), 9)
-    assert await desk.keys() == [TenantCluster("acme")]
+    assert await desk.keys() == [LClusterKey("acme")]
     assert desk.cache.lclusters.namespaces_of("acme") == ()
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from lnamespace.access.quota_refusals import REQUEST_COMPONENT, ShareRefusal
-from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterKey
 from lnamespace.controller.lclusters.failed_creations import FailedCreations
 from lnamespace.controller.lclusters.share_quotas import CONTROLLER_SECONDS, REQUEST_SECONDS
 
@@ -22,7 +22,7 @@ class Demands:
     def __init__(self) -> None:
         self.totals = asyncio.Event()
         self.totals.set()
-        self.noted: list[tuple[TenantCluster, str, ShareRefusal, float]] = []
+        self.noted: list[tuple[LClusterKey, str, ShareRefusal, float]] = []
 
     def get(self, name: str) -> Any:
         return ACME if name == "acme" else None
@@ -62,7 +62,7 @@ async def test_a_watch_goes_on_where_the_last_one_ended() -> None:
         await watch.end()
         await server.next("GET", limit="1", watch=None)
         task.cancel()
-    key, refusal = TenantCluster("acme"), ShareRefusal({"pods": 1}, {"pods": 3})
+    key, refusal = LClusterKey("acme"), ShareRefusal({"pods": 1}, {"pods": 3})
     assert demands.noted == [
         (key, "acme-a", refusal, CONTROLLER_SECONDS),
         (key, "acme-a", refusal, REQUEST_SECONDS),

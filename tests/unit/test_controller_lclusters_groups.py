@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access.lcluster import custom_resource_objects, custom_resource_refs
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterCache, LClusterKey
 from lnamespace.controller.lclusters.decision import decide_lcluster, decide_revocations
 from lnamespace.controller.lclusters.definitions import CachedDefinition, read_definition
 from lnamespace.controller.observation import Lifecycle
@@ -85,14 +85,14 @@ def test_a_definition_is_a_tenants_by_its_label_and_its_group(
 
 
 def test_a_group_comes_and_goes_with_its_last_definition() -> None:
-    woken: list[TenantCluster] = []
+    woken: list[LClusterKey] = []
     namespaces = Store[ObservedObject](lambda *_: None)
     cache = LClusterCache(NAMES, namespaces, woken.append, RequesterLimits())
-    cache.definitions.apply_write_response(definition("a.acme-x.io", version=1), news=True)
-    cache.definitions.apply_write_response(definition("b.acme-x.io", version=2), news=True)
-    cache.definitions.apply_write_response(definition("c.acme-y.io", version=3), news=True)
+    cache.definitions.apply_write_response(definition("a.acme-x.io", version=1), notify=True)
+    cache.definitions.apply_write_response(definition("b.acme-x.io", version=2), notify=True)
+    cache.definitions.apply_write_response(definition("c.acme-y.io", version=3), notify=True)
     assert cache.groups_of("acme") == {"acme-x.io", "acme-y.io"}
-    assert woken == [TenantCluster("acme")] * 2, "the second one brings no new group"
+    assert woken == [LClusterKey("acme")] * 2, "the second one brings no new group"
     assert cache.groups_of("beta") == frozenset()
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterCache, LClusterKey
 from lnamespace.controller.lclusters.quota import LClusterEntry, refuse_excess
 from lnamespace.controller.lclusters.resource import read_lcluster
 from lnamespace.kube.state import ObservedObject, read_observed
@@ -78,7 +78,7 @@ class Platform:
 
     def restart(self, limits: RequesterLimits = LIMITS) -> None:
         """Another process lists everything and knows nothing else."""
-        self.keys: dict[TenantCluster, None] = {}
+        self.keys: dict[LClusterKey, None] = {}
         self.store: Store[ObservedObject] = Store(
             lambda old, new: self.cache.namespace_changed(old, new)  # noqa: PLW0108 - it comes next
         )
@@ -166,7 +166,7 @@ class Platform:
 
     def check(self) -> None:
         for account, count in self.counts(self.made).items():
-            assert count <= (LIMITS.of(account) or count), account
+            assert count <= (LIMITS.limit_for(account) or count), account
 
 
 def _steps() -> st.SearchStrategy[tuple[Any, ...]]:
@@ -190,7 +190,9 @@ def test_nobody_has_more_than_the_limit_and_nobody_waits_while_there_is_room(
     platform.settle()
     platform.check()
     for account, count in platform.counts(list(platform.lclusters)).items():
-        assert platform.counts(platform.made)[account] == min(count, LIMITS.of(account) or count)
+        assert platform.counts(platform.made)[account] == min(
+            count, LIMITS.limit_for(account) or count
+        )
     before = platform.made
     platform.restart()
     platform.settle()
@@ -205,7 +207,7 @@ def test_after_a_list_the_oldest_are_made_in_whatever_order_they_are_looked_at(
     for age, name in enumerate(NAMES):
         platform.create(name, since=age)
     platform.restart()
-    platform.keys = dict.fromkeys(map(TenantCluster, order))
+    platform.keys = dict.fromkeys(map(LClusterKey, order))
     platform.settle()
     assert platform.made == ["c1", "c2"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
-from lnamespace.controller.lclusters.shares import Allocation, divide
+from lnamespace.controller.lclusters.shares import Allocation, divide_total
 
 
 def has(limit: int, used: int | None = 0, **more: Any) -> Allocation:
@@ -70,13 +70,15 @@ def has(limit: int, used: int | None = 0, **more: Any) -> Allocation:
 def test_a_total_of_100(
     allocations: list[Allocation], limits: list[int], reserved: list[int]
 ) -> None:
-    found = divide(100, dict(zip("abc", allocations, strict=False)))
+    found = divide_total(100, dict(zip("abc", allocations, strict=False)))
     assert [each.limit for each in found.values()] == limits
     assert [each.reserved for each in found.values()] == reserved
 
 
 def test_a_total_of_one_goes_where_it_is_asked_for() -> None:
-    assert [each.limit for each in divide(1, {"a": has(1), "b": has(0, wanted=1)}).values()] == [
+    assert [
+        each.limit for each in divide_total(1, {"a": has(1), "b": has(0, wanted=1)}).values()
+    ] == [
         0,
         0,
     ]
@@ -168,7 +170,7 @@ class DividedTotal:
                 leader.wanted.get(name, 0),
                 current=quota.share == share,
             )
-        found = divide(TOTAL, allocations)
+        found = divide_total(TOTAL, allocations)
         seen = {name: leader.quotas.get(name, Quota()) for name in SPACES}
         if leader.version != self.version:
             leader.writes = []

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.controller.cache import Tenant
+from lnamespace.controller.cache import LNamespaceKey
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.errors import ServerFault
 from lnamespace.kube.resources import NAMESPACE
@@ -155,22 +155,22 @@ async def test_the_next_after_one_that_is_being_deleted_is_told_so(desk: Desk) -
 
 async def test_it_makes_nobody_a_sudoer_before_it_is_its_turn(desk: Desk) -> None:
     await desk.reconcile()
-    assert list(desk.cache.people) == []
+    assert list(desk.cache.impersonators) == []
     gone(desk, "before")
     await desk.tenants.reconcile("before")
     await desk.reconcile()
-    assert len(list(desk.cache.people)) == 1
+    assert len(list(desk.cache.impersonators)) == 1
     desk.deleted(LNS)
-    assert list(desk.cache.people) == []
+    assert list(desk.cache.impersonators) == []
 
 
 async def test_the_next_is_called_when_one_is_gone_and_is_like_any_other(desk: Desk) -> None:
     await desk.reconcile()
     await keys(desk)
     gone(desk, "before")
-    assert Tenant("team-a") not in await keys(desk)
+    assert LNamespaceKey("team-a") not in await keys(desk)
     await desk.tenants.reconcile("before")
-    assert Tenant("team-a") in await keys(desk)
+    assert LNamespaceKey("team-a") in await keys(desk)
     await desk.reconcile()
     assert SPACE in desk.cluster.objects
     assert desk.subjects(USERS) == ["bob"]
@@ -184,7 +184,7 @@ async def test_the_next_is_called_when_a_namespace_that_was_left_is_gone(desk: D
     assert desk.conditions["Ready"] == ("False", "LimitExceeded")
     desk.cluster.version += 1
     desk.cache.objects[NAMESPACE].remove(("", "before"), desk.cluster.version)
-    assert Tenant("team-a") in await keys(desk)
+    assert LNamespaceKey("team-a") in await keys(desk)
 
 
 async def test_what_waited_has_no_end_in_the_books(desk: Desk) -> None:
@@ -198,7 +198,7 @@ async def test_a_slot_is_not_free_before_somebody_has_looked_for_its_namespace(d
     gone(desk, "before", namespace_too=False)
     desk.cluster.refusals["GET", NAMESPACE.path("before")] = 500
     outcome = await desk.tenants.reconcile("before")
-    assert isinstance(outcome.worst, ServerFault)
+    assert isinstance(outcome.decisive_failure, ServerFault)
     await desk.reconcile()
     assert SPACE not in desk.cluster.objects
     desk.cluster.refusals.clear()

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Departed
-from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
+from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.record import BillingRecord, deletion, is_billable, pending_records
 from lnamespace.model.lnamespace import (
@@ -71,7 +71,7 @@ def recorded(desk: Desk) -> int:
 async def test_who_pays_is_recorded_once(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     for _ in range(3):
-        assert await desk.reconcile() == Outcome([], None)
+        assert await desk.reconcile() == RequeueResult([], None)
     assert desk.records == ["uid-a.1.apply"]
     assert spec_of(desk, "uid-a.1.apply")["costCenter"] == "1"
     assert spec_of(desk, "uid-a.1.apply")["namespace"] == "team-a"
@@ -109,7 +109,7 @@ async def test_the_one_that_exists_already_counts_as_made(desk: Desk) -> None:
     """The answer to the creation was lost, or the process ended before it could say so."""
     desk.lnamespace(**paid("2", 2, ("1", 1)))
     desk.cluster.make(f"{RECORDS}/uid-a.1.apply", {"metadata": {"name": "uid-a.1.apply"}})
-    assert await desk.reconcile() == Outcome([], None)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert desk.records == ["uid-a.1.apply", "uid-a.2.apply"]
     assert desk.conditions["BillingRecorded"] == ("True", "Recorded")
 
@@ -131,7 +131,7 @@ async def test_who_stops_between_the_record_and_the_status_makes_the_same_again(
     await desk.reconcile()
     desk.cluster.refusals.clear()
     desk.restart()
-    assert await desk.reconcile() == Outcome([], None)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert desk.records == ["uid-a.1.apply"]
     assert recorded(desk) == 1
 
@@ -144,7 +144,7 @@ async def test_a_namespace_that_is_somebody_elses_is_charged_to_nobody(desk: Des
     assert desk.conditions["Ready"] == ("False", "Conflict")
     assert desk.conditions["BillingRecorded"] == ("False", "NamespaceNotReady")
     desk.deleted(LNS)
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == []
     assert desk.cache.deleted == {}
 
@@ -166,15 +166,15 @@ async def test_a_refused_name_is_charged_to_nobody(desk: Desk) -> None:
 async def test_a_record_that_fails_takes_no_access_away_and_is_told(desk: Desk, code: int) -> None:
     desk.cluster.refusals["POST", RECORDS] = code
     desk.lnamespace(**paid("1", 1))
-    outcome = await desk.reconcile(failed_before=PATIENCE)
-    assert outcome.worst is not None
+    outcome = await desk.reconcile(failed_before=FAILURES_BEFORE_STATUS)
+    assert outcome.decisive_failure is not None
     assert desk.subjects(USERS) == ["bob"]
-    reason = type(outcome.worst).__name__
+    reason = type(outcome.decisive_failure).__name__
     assert desk.conditions["AccessReady"] == ("True", "AsListed")
     assert desk.conditions["BillingRecorded"] == desk.conditions["Ready"] == ("False", reason)
     assert recorded(desk) == 0
     desk.cluster.refusals.clear()
-    assert await desk.reconcile() == Outcome([], None)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert desk.records == ["uid-a.1.apply"]
     assert desk.conditions["Ready"] == ("True", "Ready")
     assert recorded(desk) == 1
@@ -204,11 +204,11 @@ async def test_how_far_the_ledger_knows_is_never_said_too_soon(desk: Desk) -> No
     await desk.reconcile()
     desk.cluster.refusals["POST", RECORDS] = 403
     desk.lnamespace(**paid("2", 2))
-    await desk.reconcile(failed_before=PATIENCE)
+    await desk.reconcile(failed_before=FAILURES_BEFORE_STATUS)
     assert recorded(desk) == 1
     desk.cluster.refusals = {("PATCH", f"{BINDINGS}/{EDITOR}"): 422}
     desk.lnamespace(**paid("3", 3, ("2", 2)) | {"managers": [{"name": "eve"}]})
-    await desk.reconcile(failed_before=PATIENCE)
+    await desk.reconcile(failed_before=FAILURES_BEFORE_STATUS)
     assert recorded(desk) == 3
     assert desk.records == ["uid-a.1.apply", "uid-a.2.apply", "uid-a.3.apply"]
 
@@ -216,7 +216,7 @@ async def test_how_far_the_ledger_knows_is_never_said_too_soon(desk: Desk) -> No
 async def test_a_grant_that_fails_for_ever_makes_no_namespace_free_of_charge(desk: Desk) -> None:
     desk.cluster.refusals["POST", ROLES] = 422
     desk.lnamespace(**paid("1", 1))
-    for failed_before in range(PATIENCE + 1):
+    for failed_before in range(FAILURES_BEFORE_STATUS + 1):
         await desk.reconcile(failed_before)
     assert desk.records == ["uid-a.1.apply"]
     assert desk.conditions["BillingRecorded"] == ("True", "Recorded")
@@ -230,12 +230,12 @@ async def test_the_end_is_recorded_once(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.gone()
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
     assert spec_of(desk, "uid-a.delete")["operation"] == "DELETE"
     assert desk.cache.deleted == {}
     assert desk.tenants.outbox.recorded == set()
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
@@ -245,7 +245,7 @@ async def test_the_end_is_recorded_after_a_restart_too(desk: Desk) -> None:
     await desk.reconcile()
     desk.restart()
     desk.gone()
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
@@ -261,10 +261,10 @@ async def test_an_end_that_cannot_be_recorded_is_not_forgotten(desk: Desk) -> No
     await desk.reconcile()
     desk.gone()
     desk.cluster.refusals["POST", RECORDS] = 503
-    assert isinstance((await desk.close()).worst, errors.ServerFault)
+    assert isinstance((await desk.close()).decisive_failure, errors.ServerFault)
     assert set(desk.cache.deleted) == {"uid-a"}
     desk.cluster.refusals.clear()
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
@@ -274,11 +274,11 @@ async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
     await desk.reconcile()
     desk.deleted(LNS)
     for _ in range(2):
-        assert await desk.close() == Outcome()
+        assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.1.ending"]
     before = datetime.now(UTC)
     desk.deleted(SPACE)
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.1.ending", "uid-a.delete"]
     end = datetime.fromisoformat(spec_of(desk, "uid-a.delete")["validFrom"])
     assert before <= end <= datetime.now(UTC)
@@ -293,12 +293,12 @@ async def test_an_end_before_the_first_status_is_announced_by_nobody_else(desk: 
     desk.cluster.refusals = {("PATCH", f"{LNS}/status"): 503}
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
-    listed = desk.cache.tenant("team-a")
+    listed = desk.cache.lnamespace("team-a")
     assert listed
     assert not is_billable(listed.lns)
     assert SPACE in desk.cluster.objects
     desk.deleted(LNS)
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.1.ending"]
 
 
@@ -349,7 +349,7 @@ async def test_what_waited_pays_from_its_own_though_that_is_recorded_late(desk: 
 
 
 @pytest.mark.usefixtures("waiting")
-@pytest.mark.parametrize("failures", [0, PATIENCE])
+@pytest.mark.parametrize("failures", [0, FAILURES_BEFORE_STATUS])
 async def test_what_waited_pays_from_its_own_though_the_process_ended_meanwhile(
     desk: Desk, failures: int
 ) -> None:
@@ -380,7 +380,7 @@ async def test_what_waited_until_it_was_deleted_paid_for_nothing(desk: Desk) -> 
     desk.deleted(SPACE)
     desk.deleted(LNS)
     for uid in ("uid-a", "uid-b"):
-        assert await desk.close(uid) == Outcome()
+        assert await desk.close(uid) == RequeueResult()
     begin, end = (spec_of(desk, f"uid-b.{name}")["validFrom"] for name in ("1.apply", "delete"))
     assert begin == end
     assert desk.tenants.outbox.waited == set()
@@ -391,7 +391,7 @@ async def test_one_whose_namespace_stays_ends_when_it_is_gone(desk: Desk) -> Non
     desk.lnamespace(**paid("1", 1), deletionPolicy="Retain")
     await desk.reconcile()
     desk.deleted(LNS)
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
@@ -401,12 +401,12 @@ async def test_one_that_follows_under_the_same_name_is_another(desk: Desk) -> No
     await desk.reconcile()
     del desk.cluster.objects[LNS]
     desk.lnamespace("uid-b", **paid("2", 1))
-    assert await desk.close("uid-a") == Outcome()
+    assert await desk.close("uid-a") == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.1.ending"]
     await desk.reconcile()
     assert "uid-b.1.apply" not in desk.records, "its namespace is still the predecessor's"
     desk.deleted(SPACE)
-    assert await desk.close("uid-a") == Outcome()
+    assert await desk.close("uid-a") == RequeueResult()
     assert spec_of(desk, "uid-a.delete")["costCenter"] == "1"
     await desk.reconcile()
     assert "uid-b.1.apply" in desk.records
@@ -419,14 +419,14 @@ async def test_one_that_goes_while_it_is_being_made_ends_too(desk: Desk) -> None
     await desk.reconcile()
     desk.gone()
     desk.cluster.refusals.clear()
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
 async def test_of_what_is_not_gone_there_is_no_end(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
-    assert await desk.close() == Outcome()
-    assert await desk.close("uid-never-seen") == Outcome()
+    assert await desk.close() == RequeueResult()
+    assert await desk.close("uid-never-seen") == RequeueResult()
     assert desk.records == []
 
 
@@ -441,7 +441,7 @@ async def test_one_that_became_a_conflict_was_charged_and_ends(desk: Desk) -> No
         await desk.reconcile()
     assert desk.conditions["Ready"] == ("False", "Conflict")
     desk.gone()
-    assert await desk.close() == Outcome()
+    assert await desk.close() == RequeueResult()
     assert desk.records[-1] == "uid-a.delete"
 
 
@@ -496,4 +496,4 @@ async def test_a_conflict_that_is_none_of_ours_is_a_failure(server: Server) -> N
 
 
 def test_a_departure_is_told_apart_by_uid() -> None:
-    assert Departed("a") == Departed("a") != Departed("b")
+    assert DeletedLNamespaceKey("a") == DeletedLNamespaceKey("a") != DeletedLNamespaceKey("b")

@@ -68,7 +68,7 @@ async def test_nobody_is_let_in_without_them(desk: Desk) -> None:
     desk.cluster.refusals["POST", NETWORKS] = 422
     desk.lnamespace(users=[ALICE])
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.Invalid)
+    assert isinstance(outcome.decisive_failure, errors.Invalid)
     assert USERS not in desk.cluster.objects
     assert QUOTA in desk.cluster.objects
     assert desk.conditions["AccessReady"] == ("False", "GuardRailsNotReady")

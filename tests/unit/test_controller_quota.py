@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.ownership import Ownership, determine_ownership
-from lnamespace.controller.cache import Cache, Tenant, WorkKey
+from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.quota import LimitState, Quota
 from lnamespace.controller.resource import read_lnamespace
@@ -132,7 +132,7 @@ class World:
         if not len(self.queue):
             return
         key = taken(self.queue)
-        if isinstance(key, Tenant):
+        if isinstance(key, LNamespaceKey):
             self._reconcile(key.name)
             if key.name in self.posts:
                 return
@@ -141,8 +141,8 @@ class World:
     def _reconcile(self, name: str) -> None:
         if self.cache.namespace_may_be_unknown(name):
             self._look(name)
-        self.cache.release_unused_slot(name)
-        listed = self.cache.tenant(name)
+        self.cache.release_unused(name)
+        listed = self.cache.lnamespace(name)
         if listed is None:
             return
         seen = self.cache.get(NAMESPACE, ("", name))
@@ -162,11 +162,11 @@ class World:
     def lose_the_answer(self, which: int) -> None:
         """The Namespace is made, and nobody tells us: it is tried again."""
         if name := self._end_of_request(which, lands=True):
-            self.queue.add(Tenant(name))
+            self.queue.add(LNamespaceKey(name))
 
     def lose_the_request(self, which: int) -> None:
         if name := self._end_of_request(which, lands=False):
-            self.queue.add(Tenant(name))
+            self.queue.add(LNamespaceKey(name))
 
     def _look(self, name: str) -> None:
         store = self.cache.objects[NAMESPACE]
@@ -180,10 +180,10 @@ class World:
         lns = self.posts.pop(name)
         if name in self.namespaces:
             self._look(name)
-            self.queue.add(Tenant(name))
+            self.queue.add(LNamespaceKey(name))
         elif lands:
             self._make(lns)
-        self.queue.done(Tenant(name))
+        self.queue.done(LNamespaceKey(name))
         return name
 
     def crash(self, which: int) -> None:
@@ -212,7 +212,7 @@ class World:
         spaces = Counter(seen.annotations[ANNOTATION] for seen in self.namespaces.values())
         for name, manifest in self.lnamespaces.items():
             owner = manifest["spec"]["requester"]
-            assert name in self.namespaces or spaces[owner] == LIMITS.of(owner)
+            assert name in self.namespaces or spaces[owner] == LIMITS.limit_for(owner)
 
     # --- the API server
 
@@ -305,7 +305,7 @@ def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
 ) -> None:
     quota.update("n1", None, None)
     assert (quota.reserve("n2"), woken) == (EXCEEDED, [])
-    assert quota.slot_holder_uid("n1") == "uid-n1"
+    assert quota.holder_uid("n1") == "uid-n1"
     quota.release_unused("n1", None, None)
     assert "n2" in woken
     assert quota.reserve("n2") is WITHIN

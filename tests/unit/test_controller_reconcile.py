@@ -9,8 +9,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.controller.cache import Tenant, WorkKey
-from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.cache import LNamespaceKey, WorkKey
+from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 
@@ -45,8 +45,8 @@ ALICE_ENTRY, BOB_ENTRY = {"name": "alice"}, {"name": "bob"}
 
 async def test_everything_is_made_in_one_go_and_told(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
-    assert await desk.reconcile() == Outcome([], None)
+    await desk.impersonators.reconcile(ALICE)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert {path.rpartition("/")[2] for path in desk.cluster.objects} == {
         "team-a",
         "lnamespace-users",
@@ -65,12 +65,12 @@ async def test_everything_is_made_in_one_go_and_told(desk: Desk) -> None:
 
 async def test_when_nothing_is_to_do_nothing_is_asked(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     desk.cluster.written()
     desk.now[0] += timedelta(days=1)
     await desk.reconcile()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.cluster.written() == []
 
 
@@ -89,10 +89,10 @@ async def test_a_person_taken_off_a_list_loses_it_at_once(desk: Desk) -> None:
 async def test_an_entry_ends_at_its_second_and_that_moment_is_known(desk: Desk) -> None:
     end = NOW + timedelta(hours=1)
     desk.lnamespace(users=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
-    assert (await desk.reconcile()).changes_at == end
+    assert (await desk.reconcile()).requeue_at == end
     assert desk.subjects(USERS) == ["alice"]
     desk.now[0] = end
-    assert (await desk.reconcile()).changes_at is None
+    assert (await desk.reconcile()).requeue_at is None
     assert desk.subjects(USERS) == []
 
 
@@ -101,8 +101,8 @@ async def test_an_entry_ends_even_while_something_else_fails(desk: Desk) -> None
     desk.cluster.refusals["POST", ROLES] = 422
     desk.lnamespace(users=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.Invalid)
-    assert outcome.changes_at == end
+    assert isinstance(outcome.decisive_failure, errors.Invalid)
+    assert outcome.requeue_at == end
 
 
 async def test_one_grant_that_fails_keeps_no_other_from_being_revoked(desk: Desk) -> None:
@@ -111,7 +111,7 @@ async def test_one_grant_that_fails_keeps_no_other_from_being_revoked(desk: Desk
     desk.cluster.refusals["PATCH", f"{BINDINGS}/{EDITOR}"] = 422
     desk.lnamespace()
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.Invalid)
+    assert isinstance(outcome.decisive_failure, errors.Invalid)
     assert desk.subjects(USERS) == []
     assert desk.conditions["AccessReady"] == ("False", "Invalid")
 
@@ -122,7 +122,7 @@ async def test_a_status_that_cannot_be_written_revokes_all_the_same(desk: Desk) 
     desk.cluster.refusals["PATCH", f"{LNS}/status"] = 500
     desk.lnamespace()
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.ServerFault)
+    assert isinstance(outcome.decisive_failure, errors.ServerFault)
     assert desk.subjects(USERS) == []
 
 
@@ -131,7 +131,7 @@ async def test_a_namespace_of_before_is_a_conflict_and_not_touched(desk: Desk) -
     before = desk.cluster.make(SPACE, {"metadata": {"name": "team-a", "labels": {"theirs": "x"}}})
     desk.lnamespace(users=[ALICE_ENTRY], sudoers=[ALICE_ENTRY])
     await desk.reconcile()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     assert desk.cluster.objects[SPACE] == before
     assert desk.conditions["Ready"] == ("False", "Conflict")
@@ -228,7 +228,7 @@ async def test_an_owner_reference_waits_for_an_answer_and_a_revocation_does_not(
     desk.cluster.refusals["GET", LNS] = 403
     desk.lnamespace(users=[])
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.Forbidden)
+    assert isinstance(outcome.decisive_failure, errors.Forbidden)
     assert desk.subjects(USERS) == []
     assert "ownerReferences" not in desk.cluster.objects[SPACE]["metadata"]
 
@@ -236,11 +236,11 @@ async def test_an_owner_reference_waits_for_an_answer_and_a_revocation_does_not(
 async def test_a_deleted_lnamespace_takes_its_grants_and_leaves_the_rest(desk: Desk) -> None:
     """The Namespace is the garbage collector's matter: should we be wrong, no data is lost."""
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     desk.deleted(LNS)
     await desk.reconcile()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert set(desk.cluster.objects) == {SPACE, f"{RECORDS}/uid-a.1.apply"}
 
 
@@ -251,7 +251,7 @@ async def test_bindings_are_deleted_only_as_they_were_seen(desk: Desk) -> None:
     desk.cluster.make(path, desk.cluster.objects[path])  # somebody changes it meanwhile
     desk.deleted(LNS)
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.Conflict)
+    assert isinstance(outcome.decisive_failure, errors.Conflict)
     assert path in desk.cluster.objects
 
 
@@ -276,7 +276,7 @@ async def test_what_passes_by_itself_is_not_told_at_once(desk: Desk) -> None:
     desk.lnamespace()
     await desk.reconcile()
     assert desk.conditions == {}
-    await desk.reconcile(failed_before=PATIENCE)
+    await desk.reconcile(failed_before=FAILURES_BEFORE_STATUS)
     assert desk.conditions["Ready"] == ("False", "ServerFault")
 
 
@@ -284,7 +284,7 @@ async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> No
     desk.lnamespace(sudoers=[ALICE_ENTRY])
     await desk.reconcile()
     assert desk.conditions == {}
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.woken == ["team-a"]
     await desk.reconcile()
     assert desk.conditions["Ready"] == ("True", "Ready")
@@ -293,23 +293,23 @@ async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> No
 async def test_who_waits_is_woken_also_when_the_watch_knew_first(desk: Desk) -> None:
     """The answer to the creation was lost; the next reconcile finds nothing to do."""
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     desk.woken.clear()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.woken == ["team-a"]
 
 
 async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
     desk.cluster.refusals["POST", BINDINGS] = 403
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    outcome = await desk.people.reconcile(ALICE, failed_before=PATIENCE)
-    assert isinstance(outcome.worst, errors.Forbidden)
+    outcome = await desk.impersonators.reconcile(ALICE, failed_before=FAILURES_BEFORE_STATUS)
+    assert isinstance(outcome.decisive_failure, errors.Forbidden)
     assert desk.woken == ["team-a"]
-    assert desk.cache.people.problems[ALICE] == "alice: refused"
+    assert desk.cache.impersonators.problems[ALICE] == "alice: refused"
     desk.cluster.refusals.clear()
     desk.woken.clear()
-    await desk.people.reconcile(ALICE)
-    assert desk.cache.people.problems == {}
+    await desk.impersonators.reconcile(ALICE)
+    assert desk.cache.impersonators.problems == {}
     assert desk.woken == ["team-a"]
 
 
@@ -319,24 +319,24 @@ async def test_what_passes_by_itself_is_not_told_of_a_sudoer_at_once(
 ) -> None:
     desk.cluster.refusals["POST", BINDINGS] = code
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
-    assert (ALICE in desk.cache.people.problems) == told
-    await desk.people.reconcile(ALICE, failed_before=PATIENCE)
-    assert ALICE in desk.cache.people.problems
+    await desk.impersonators.reconcile(ALICE)
+    assert (ALICE in desk.cache.impersonators.problems) == told
+    await desk.impersonators.reconcile(ALICE, failed_before=FAILURES_BEFORE_STATUS)
+    assert ALICE in desk.cache.impersonators.problems
 
 
 async def test_one_that_was_ready_tells_that_its_sudoers_objects_cannot_be_made_anew(
     desk: Desk,
 ) -> None:
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     assert desk.conditions["Ready"] == ("True", "Ready")
     desk.woken.clear()
     del desk.cluster.objects[f"{BINDINGS}/{SELF}"]
     desk.cache.objects[CLUSTER_ROLE_BINDING].remove(("", SELF), desk.cluster.version + 1)
     desk.cluster.refusals["POST", BINDINGS] = 422
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.woken == ["team-a"]
     await desk.reconcile()
     assert desk.conditions["Ready"] == ("False", "SudoNotReady")
@@ -345,10 +345,10 @@ async def test_one_that_was_ready_tells_that_its_sudoers_objects_cannot_be_made_
 async def test_a_person_who_expires_everywhere_loses_their_objects(desk: Desk) -> None:
     end = NOW + timedelta(hours=1)
     desk.lnamespace(sudoers=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
-    assert (await desk.people.reconcile(ALICE)).changes_at == end
+    assert (await desk.impersonators.reconcile(ALICE)).requeue_at == end
     assert f"{BINDINGS}/{SELF}" in desk.cluster.objects
     desk.now[0] = end
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert f"{BINDINGS}/{SELF}" not in desk.cluster.objects
     assert f"{ROLES}/{SELF}" not in desk.cluster.objects
 
@@ -356,16 +356,16 @@ async def test_a_person_who_expires_everywhere_loses_their_objects(desk: Desk) -
 async def test_the_status_that_brings_news_of_a_change_starts_work(desk: Desk) -> None:
     """Somebody edits the spec while we write the status; our answer is the first to tell."""
     desk.lnamespace()
-    stale = desk.cache.tenant("team-a")
+    stale = desk.cache.lnamespace("team-a")
     desk.cluster.objects[LNS] |= {"spec": {"users": [ALICE_ENTRY]}}
     while len(desk.queue):
         desk.queue.done(await desk.queue.get())
     await desk.reconcile()
     assert stale
-    assert (listed := desk.cache.tenant("team-a"))
+    assert (listed := desk.cache.lnamespace("team-a"))
     assert listed.lns.spec != stale.lns.spec
     keys = [await desk.queue.get() for _ in range(len(desk.queue))]
-    assert Tenant("team-a") in keys
+    assert LNamespaceKey("team-a") in keys
 
 
 @pytest.mark.parametrize(("sudoers", "meanwhile"), [([ALICE_ENTRY], []), ([], [ALICE_ENTRY])])
@@ -374,7 +374,7 @@ async def test_a_change_that_is_taken_back_while_the_status_is_written_leaves_no
 ) -> None:
     """The watch tells of the change; that it was taken back, our own answer is first to tell."""
     desk.lnamespace(sudoers=sudoers)
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
 
     def changed_and_back() -> datetime:
         desk.lnamespace(sudoers=meanwhile)
@@ -382,7 +382,7 @@ async def test_a_change_that_is_taken_back_while_the_status_is_written_leaves_no
         return NOW
 
     await dataclasses.replace(desk.tenants, clock=changed_and_back).reconcile("team-a")
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert (f"{BINDINGS}/{SELF}" in desk.cluster.objects) == bool(sudoers)
 
 
@@ -401,7 +401,7 @@ async def test_an_lnamespace_deleted_while_its_status_is_written_stays_so(
 
     monkeypatch.setattr(desk.tenants.client, "patch_json", overtaken)
     await desk.reconcile()
-    assert desk.cache.tenant("team-a") is None
+    assert desk.cache.lnamespace("team-a") is None
 
 
 async def test_an_event_is_posted_when_somebody_is_needed_and_when_it_is_over(desk: Desk) -> None:
@@ -465,29 +465,29 @@ async def test_a_status_reaches_nothing_but_the_one_it_is_of(desk: Desk) -> None
     desk.lnamespace(users=[ALICE_ENTRY])
     desk.cluster.make(LNS, {"metadata": {"name": "team-a", "uid": "uid-b", "generation": 1}})
     outcome = await desk.reconcile()
-    assert isinstance(outcome.worst, errors.Conflict)
+    assert isinstance(outcome.decisive_failure, errors.Conflict)
     assert "status" not in desk.cluster.objects[LNS]
 
 
 async def test_one_that_cannot_be_read_takes_sudo_from_nobody(desk: Desk) -> None:
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     desk.lnamespace(sudoers=[ALICE_ENTRY], deletionPolicy="Sell")
     desk.cluster.written()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.cluster.written() == []
 
 
 async def test_one_that_cannot_be_read_after_a_restart_takes_sudo_from_nobody(desk: Desk) -> None:
     """A newer version wrote what the older one, rolled back to, does not know."""
     desk.lnamespace(sudoers=[ALICE_ENTRY])
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     desk.lnamespace(sudoers=[ALICE_ENTRY], deletionPolicy="Sell")
     desk.restart()
     desk.cluster.written()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
     assert f"{BINDINGS}/{SELF}" in desk.cluster.objects
     assert "DELETE" not in {verb for verb, _ in desk.cluster.written()}
@@ -495,7 +495,7 @@ async def test_one_that_cannot_be_read_after_a_restart_takes_sudo_from_nobody(de
     meta = {"name": "team-b", "uid": "uid-b", "resourceVersion": "900"}
     other = {"metadata": meta, "spec": {"sudoers": [ALICE_ENTRY]}}
     desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(other)))
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     owners = desk.cluster.objects[f"{BINDINGS}/{SELF}"]["metadata"]["ownerReferences"]
     assert {owner["uid"] for owner in owners} == {"uid-a", "uid-b"}
     # What it says when it can be read counts again.
@@ -503,7 +503,7 @@ async def test_one_that_cannot_be_read_after_a_restart_takes_sudo_from_nobody(de
     desk.cluster.version = 1000
     desk.lnamespace(sudoers=[BOB_ENTRY])
     assert ALICE in await queued(desk)
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert f"{BINDINGS}/{SELF}" not in desk.cluster.objects
 
 
@@ -524,10 +524,10 @@ async def test_one_that_is_being_deleted_says_so(desk: Desk) -> None:
     meta |= {"deletionTimestamp": NOW.isoformat(), "finalizers": ["example.com/held"]}
     desk.lnamespace(users=[BOB_ENTRY])
     desk.cluster.refusals["DELETE", USERS] = 403
-    assert isinstance((await desk.reconcile()).worst, errors.Forbidden)
+    assert isinstance((await desk.reconcile()).decisive_failure, errors.Forbidden)
     assert desk.conditions["AccessReady"] == ("False", "Forbidden")
     del desk.cluster.refusals["DELETE", USERS]
-    assert await desk.reconcile() == Outcome([])
+    assert await desk.reconcile() == RequeueResult([])
     assert desk.conditions == {
         "Ready": ("False", "Terminating"),
         "NamespaceReady": ("False", "Terminating"),
@@ -562,14 +562,14 @@ async def test_what_others_have_put_in_our_place_is_looked_at_before_each_try(
     desk.cluster.make(USERS, theirs)
     desk.cluster.refusals["PATCH", USERS] = 403
     for _ in range(2):
-        outcome = await desk.reconcile(PATIENCE)
-    assert isinstance(outcome.worst, errors.Forbidden)
+        outcome = await desk.reconcile(FAILURES_BEFORE_STATUS)
+    assert isinstance(outcome.decisive_failure, errors.Forbidden)
     assert desk.conditions["Ready"] == ("False", "Forbidden")
     if released:
         del theirs["metadata"]["finalizers"]
         desk.cluster.make(USERS, theirs)
     else:
         del desk.cluster.objects[USERS]
-    assert await desk.reconcile(PATIENCE) == Outcome([])
+    assert await desk.reconcile(FAILURES_BEFORE_STATUS) == RequeueResult([])
     assert desk.subjects(USERS) == ["bob"]
     assert desk.conditions["Ready"] == ("True", "Ready")

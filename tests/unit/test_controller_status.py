@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lnamespace import errors
 from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.access.ownership import Ownership
-from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.status import (
     ReconcileResult,
@@ -345,4 +345,4 @@ def test_what_was_never_told_is_not_ready() -> None:
 def test_what_waiting_can_help_is_tried_again_soon(
     failures: Sequence[errors.ClusterError], worst: errors.ClusterError | None
 ) -> None:
-    assert Outcome(failures).worst is worst
+    assert RequeueResult(failures).decisive_failure is worst

@@ -10,7 +10,7 @@ from lnamespace import errors
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import active_entries
 from lnamespace.access.sudo import sudo_objects
-from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.kube.resources import ROLE, ROLE_BINDING
 
 from tests.unit.support.desk import (
@@ -41,7 +41,7 @@ SELF_BINDING, SELF_ROLE = f"{BINDINGS}/{SELF}", f"{ROLES}/{SELF}"
 BY_ACCOUNT_OBJECTS = {ACCOUNT_ROLE, ACCOUNT_BINDING, ACCOUNT_POWER}
 BY_GROUP_OBJECTS = {GROUP_ROLE, GROUP_BINDING, SUDOERS}
 ENTRY, BOB_ENTRY = {"name": "alice"}, {"name": "bob"}
-SOON = Outcome([], NOW + timedelta(seconds=1))
+SOON = RequeueResult([], NOW + timedelta(seconds=1))
 ACCOUNT = f"system:serviceaccount:{HOME}:team-a"
 
 
@@ -54,15 +54,15 @@ async def desk() -> AsyncIterator[Desk]:
 def switch(desk: Desk, conventions: Conventions) -> None:
     """The controller starts anew with another layout."""
     desk.tenants = dataclasses.replace(desk.tenants, conventions=conventions)
-    desk.people = dataclasses.replace(desk.people, conventions=conventions)
+    desk.impersonators = dataclasses.replace(desk.impersonators, conventions=conventions)
 
 
 async def at_home(desk: Desk, conventions: Conventions) -> None:
     """An LNamespace of which Alice is a sudoer, in a layout."""
     switch(desk, conventions)
     desk.lnamespace(sudoers=[ENTRY])
-    await desk.people.reconcile(ALICE)
-    assert await desk.reconcile() == Outcome([], None)
+    await desk.impersonators.reconcile(ALICE)
+    assert await desk.reconcile() == RequeueResult([], None)
     desk.cluster.written()
 
 
@@ -88,7 +88,7 @@ async def test_what_an_lnamespace_costs(
     switch(desk, conventions)
     desk.lnamespace(sudoers=[ENTRY])
     desk.cluster.written()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert len(desk.cluster.written()) == of_alice
     await desk.reconcile()
     asked = [verb for verb, path in desk.cluster.written() if not path.startswith(RECORDS)]
@@ -102,7 +102,7 @@ async def test_what_is_new_is_there_before_what_was_goes(desk: Desk) -> None:
     ):
         await at_home(desk, old)
         switch(desk, new)
-        await desk.people.reconcile(ALICE)
+        await desk.impersonators.reconcile(ALICE)
         desk.cluster.written()
         before = told(desk)
         assert await desk.reconcile() == SOON
@@ -111,11 +111,11 @@ async def test_what_is_new_is_there_before_what_was_goes(desk: Desk) -> None:
         assert asked[-1] == ("PATCH", f"{LNS}/status")
         assert told(desk) != before
         assert set(desk.cluster.objects) >= {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS}
-        assert await desk.reconcile() == Outcome([], None)
+        assert await desk.reconcile() == RequeueResult([], None)
         asked = desk.cluster.written()
         assert asked[0] == ("PATCH", f"{BINDINGS}/{EDITOR}")
         assert set(asked[1:]) == {("DELETE", path) for path in gone}
-        assert await desk.reconcile() == Outcome([], None)
+        assert await desk.reconcile() == RequeueResult([], None)
         assert desk.cluster.written() == []
 
 
@@ -143,7 +143,7 @@ async def test_what_cannot_be_made_leaves_everybody_with_what_was(desk: Desk) ->
         assert told(desk) == identity
         assert len(desk.subjects(f"{BINDINGS}/{EDITOR}")) == 2
         del desk.cluster.refusals["POST", path]
-        await desk.people.reconcile(ALICE)
+        await desk.impersonators.reconcile(ALICE)
         await desk.reconcile()
         assert told(desk) != identity
         await desk.reconcile()
@@ -152,12 +152,12 @@ async def test_what_cannot_be_made_leaves_everybody_with_what_was(desk: Desk) ->
 async def test_a_users_binding_does_not_look_like_another_layout(desk: Desk) -> None:
     """Who is in group team-a-sudoers by login would edit the LNamespace meanwhile."""
     await at_home(desk, BY_ACCOUNT)
-    listed = desk.cache.tenant("team-a")
+    listed = desk.cache.lnamespace("team-a")
     assert listed
     decoy = sudo_objects(listed.lns, active_entries(listed.lns.spec, NOW), BY_GROUP)[-1]
     desk.cluster.make(SUDOERS, decoy.object.manifest())
     desk.told(ROLE_BINDING, SUDOERS)
-    assert await desk.reconcile() == Outcome([], None)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert desk.cluster.written() == [("DELETE", SUDOERS)]
 
 
@@ -179,7 +179,7 @@ async def test_what_cannot_be_made_leaves_what_was_and_says_so(desk: Desk) -> No
     desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
     switch(desk, BY_ACCOUNT)
     outcome = await desk.reconcile(failed_before=10)
-    assert isinstance(outcome.worst, errors.ClusterError)
+    assert isinstance(outcome.decisive_failure, errors.ClusterError)
     assert set(desk.cluster.objects) >= BY_GROUP_OBJECTS
     assert desk.conditions["AccessReady"][0] == "False"
 
@@ -200,7 +200,7 @@ async def test_a_revocation_that_fails_where_sudo_goes_by_what_was_is_tried_agai
     switch(desk, BY_GROUP)
     desk.cluster.refusals["PATCH", ACCOUNT_BINDING] = 503
     desk.lnamespace(sudoers=[BOB_ENTRY])
-    assert isinstance((await desk.reconcile()).worst, errors.ServerFault)
+    assert isinstance((await desk.reconcile()).decisive_failure, errors.ServerFault)
     assert told(desk) == ("", ACCOUNT)
 
 
@@ -211,7 +211,7 @@ async def test_a_refused_change_of_what_was_does_not_keep_it_for_ever(desk: Desk
     switch(desk, BY_ACCOUNT)
     desk.lnamespace(sudoers=[ENTRY, BOB_ENTRY])
     await desk.reconcile()
-    assert await desk.reconcile() == Outcome([], None)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert not BY_GROUP_OBJECTS & set(desk.cluster.objects)
     assert desk.subjects(ACCOUNT_BINDING) == ["alice", "bob"]
 
@@ -221,12 +221,12 @@ async def test_a_person_needs_their_own_objects_as_long_as_one_lnamespace_goes_b
 ) -> None:
     await at_home(desk, BY_GROUP)
     switch(desk, BY_ACCOUNT)
-    assert await desk.people.reconcile(ALICE) == Outcome(changes_at=SOON.changes_at)
+    assert await desk.impersonators.reconcile(ALICE) == RequeueResult(requeue_at=SOON.requeue_at)
     assert set(desk.cluster.objects) >= {SELF_BINDING, SELF_ROLE}
     await desk.reconcile()
-    assert await desk.people.reconcile(ALICE) == Outcome(changes_at=SOON.changes_at)
+    assert await desk.impersonators.reconcile(ALICE) == RequeueResult(requeue_at=SOON.requeue_at)
     await desk.reconcile()
-    assert await desk.people.reconcile(ALICE) == Outcome([], None)
+    assert await desk.impersonators.reconcile(ALICE) == RequeueResult([], None)
     assert not set(desk.cluster.objects) & {SELF_BINDING, SELF_ROLE}
 
 
@@ -244,7 +244,7 @@ async def test_the_account_stays_until_every_sudoer_may_impersonate_themselves(
     desk.lnamespace(sudoers=[ENTRY])
     await desk.reconcile()
     assert desk.subjects(ACCOUNT_BINDING) == ["alice"]
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert "team-a" in desk.woken
     await desk.reconcile()
     await desk.reconcile()
@@ -259,12 +259,12 @@ async def test_one_that_was_ready_before_is_looked_at_again_when_its_sudoers_are
     switch(desk, BY_GROUP)
     await desk.reconcile()
     desk.woken.clear()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.woken == ["team-a"]
     await desk.reconcile()
     await desk.reconcile()
     desk.woken.clear()
-    await desk.people.reconcile(ALICE)
+    await desk.impersonators.reconcile(ALICE)
     assert desk.woken == []
 
 
@@ -273,7 +273,7 @@ async def test_where_nobody_may_have_anything_what_was_goes_too(desk: Desk) -> N
     await at_home(desk, BY_GROUP)
     switch(desk, BY_ACCOUNT)
     desk.tenants = dataclasses.replace(desk.tenants, reserved=("team-*",))
-    assert await desk.reconcile() == Outcome([], None)
+    assert await desk.reconcile() == RequeueResult([], None)
     assert not {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS} & set(desk.cluster.objects)
 
 
@@ -292,7 +292,7 @@ async def test_a_renamed_person_is_no_news_by_account(desk: Desk) -> None:
     await at_home(desk, BY_ACCOUNT)
     desk.lnamespace(sudoers=[BOB_ENTRY])
     await desk.reconcile()
-    assert await desk.people.reconcile(ALICE) == Outcome([], None)
+    assert await desk.impersonators.reconcile(ALICE) == RequeueResult([], None)
     assert [asked for asked in desk.cluster.written() if "rbac" in asked[1]] == [
         ("PATCH", ACCOUNT_BINDING)
     ]

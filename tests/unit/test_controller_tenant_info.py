@@ -67,7 +67,7 @@ def test_a_bill_says_who_pays_and_since_when_and_not_who_made_it_so() -> None:
 
 
 def test_amounts_keep_all_their_digits(tmp_path: Path) -> None:
-    text = info_data(PAID, reports(tmp_path, m2026_10=REPORT).of("uid-a"), ContentLimits())[
+    text = info_data(PAID, reports(tmp_path, m2026_10=REPORT).costs_for("uid-a"), ContentLimits())[
         "costs.json"
     ]
     assert text == (
@@ -83,10 +83,10 @@ def test_an_lcluster_reads_costs_by_its_uid_and_never_those_of_an_earlier_one(
     tmp_path: Path,
 ) -> None:
     found = reports(tmp_path, m2026_10=REPORT)
-    assert [each.cost for each in found.of("uid-earlier")] == [Decimal("99.00")]
-    assert Decimal("99.00") not in [each.cost for each in found.of("uid-a")]
-    assert found.of("uid-b") == ()
-    assert found.of("") == ()
+    assert [each.cost for each in found.costs_for("uid-earlier")] == [Decimal("99.00")]
+    assert Decimal("99.00") not in [each.cost for each in found.costs_for("uid-a")]
+    assert found.costs_for("uid-b") == ()
+    assert found.costs_for("") == ()
 
 
 def test_rows_of_one_payer_are_summed() -> None:
@@ -98,16 +98,16 @@ def test_rows_of_one_payer_are_summed() -> None:
 def test_the_latest_month_is_first(tmp_path: Path) -> None:
     row = '[{"lcluster_uid": "u", "cost_center": "1", "cost": %s}]'
     found = reports(tmp_path, m2026_09=row % 1, m2026_11=row % 3, m2026_10=row % 2)
-    assert [each.month for each in found.of("u")] == ["2026-11", "2026-10", "2026-09"]
+    assert [each.month for each in found.costs_for("u")] == ["2026-11", "2026-10", "2026-09"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[{}]", '[{"cost": "x"}]', "null"])
 def test_a_report_that_cannot_be_read_changes_nothing(text: str, tmp_path: Path) -> None:
     found = reports(tmp_path, m2026_10=REPORT)
-    before = found.of("uid-a")
+    before = found.costs_for("uid-a")
     (tmp_path / "2026-10.json").write_text(text)
     assert not found.refresh()
-    assert found.of("uid-a") == before
+    assert found.costs_for("uid-a") == before
     with pytest.raises(msgspec.MsgspecError):
         decode_report("2026-10", text.encode())
 
@@ -117,18 +117,18 @@ def test_a_report_that_changes_or_goes_is_noticed_once(tmp_path: Path) -> None:
     assert not found.refresh()
     (tmp_path / "2026-10.json").write_text('[{"lcluster_uid": "uid-a", "cost": 5}]')
     assert found.refresh()
-    assert costs(found.of("uid-a")) == [("2026-10", "", Decimal(5))]
+    assert costs(found.costs_for("uid-a")) == [("2026-10", "", Decimal(5))]
     assert not found.refresh()
     (tmp_path / "2026-10.json").unlink()
     assert found.refresh()
-    assert found.of("uid-a") == ()
+    assert found.costs_for("uid-a") == ()
     assert not found.refresh()
 
 
 def test_other_files_and_a_missing_folder_are_no_reports(tmp_path: Path) -> None:
     for name in ("2026-13.json", "notes.txt", "..data"):
         (tmp_path / name).write_text(REPORT)
-    assert reports(tmp_path).of("uid-a") == ()
+    assert reports(tmp_path).costs_for("uid-a") == ()
     assert not CostReports(str(tmp_path / "missing")).refresh()
     assert not CostReports().refresh()
 
@@ -162,7 +162,7 @@ def test_limits_are_told_where_there_are_any_and_an_lclusters_own_go_first() -> 
     assert "limits.customResourceDefinitions" not in info_data(PAID, (), limits)
     own = LClusterLimits(namespaces=5, custom_resource_definitions=7)
     spec = msgspec.structs.replace(PAID.spec, limits=own)
-    found = info_data(PAID, (), limits.of(msgspec.structs.replace(PAID, spec=spec)))
+    found = info_data(PAID, (), limits.limits_for(msgspec.structs.replace(PAID, spec=spec)))
     assert found["limits.namespaces"] == "5"
     assert found["limits.customResourceDefinitions"] == "7"
 

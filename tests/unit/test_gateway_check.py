@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from lnamespace.gateway.check.finding import Severity
-from lnamespace.gateway.check.findings import judge_platform
+from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.rights import AccountRight, needed_rights
 from lnamespace.gateway.check.state import GroupBinding, PlatformState
 from lnamespace.kube.metadata import PartialMetadata
@@ -55,7 +55,7 @@ def told(**state: Any) -> list[str]:
         "needed": 9,
         "kinds": frozenset({MUTATING}),
     }
-    found = judge_platform(
+    found = find_problems(
         PlatformState(NAMES, ACCOUNT, objects=objects, **(as_it_should_be | state))
     )
     return [f"{each.severity}: {each.about}: {each.found}" for each in found]
@@ -186,7 +186,7 @@ def test_a_binding_for_everybody_is_told_and_those_of_every_api_server_are_not()
 
 
 def test_a_gateway_that_is_not_switched_on_lacks_no_single_right() -> None:
-    found = judge_platform(
+    found = find_problems(
         PlatformState(NAMES, ACCOUNT, needed=1, missing=(NOBODY,), version=(1, 36))
     )
     assert [(each.severity, each.about) for each in found] == [(Severity.NOTE, ACCOUNT)]
@@ -194,7 +194,7 @@ def test_a_gateway_that_is_not_switched_on_lacks_no_single_right() -> None:
 
 def test_a_fence_that_is_missing_is_told() -> None:
     state = PlatformState(NAMES, ACCOUNT, needed=1, objects=FENCES[:1])
-    (found,) = judge_platform(state)
+    (found,) = find_problems(state)
     assert (found.severity, found.about) == (
         Severity.PROBLEM,
         "validatingadmissionpolicybindings lnamespace-gateway",

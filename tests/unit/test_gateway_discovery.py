@@ -329,10 +329,10 @@ def test_requests_that_wait_share_one_request_upstream() -> None:
 
 def test_the_longest_unused_document_is_forgotten_first() -> None:
     cache = DocumentCache(limit=20)
-    first = cache.put("first", TaggedDocument.of(b"12345678"))
-    cache.put("second", TaggedDocument.of(b"12345678"))
+    first = cache.put("first", TaggedDocument.from_body(b"12345678"))
+    cache.put("second", TaggedDocument.from_body(b"12345678"))
     assert cache.get("first") is first
-    cache.put("third", TaggedDocument.of(b"12345678"))
+    cache.put("third", TaggedDocument.from_body(b"12345678"))
     assert cache.get("second") is None
     assert cache.get("first") is first
     assert cache.size == 16
@@ -340,6 +340,6 @@ def test_the_longest_unused_document_is_forgotten_first() -> None:
 
 def test_a_document_that_is_larger_than_the_cache_is_not_kept() -> None:
     cache = DocumentCache(limit=4)
-    cache.put("large", TaggedDocument.of(b"12345678"))
+    cache.put("large", TaggedDocument.from_body(b"12345678"))
     assert cache.get("large") is None
     assert cache.size == 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lnamespace.errors import Forbidden, Unreachable
-from lnamespace.gateway.fairness.shares import Share, Shares
+from lnamespace.gateway.fairness.request_usage import MemoryAccounts, RequestUsage
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
@@ -48,7 +48,7 @@ def names_in(body: bytes) -> list[str]:
 
 async def test_all_namespaces_are_listed_at_the_version_of_the_first() -> None:
     cluster = Cluster({"a": 2, "b": 0, "c": 1})
-    listed = await list_all(cluster.fetch, ["a", "b", "c"], Share())
+    listed = await list_all(cluster.fetch, ["a", "b", "c"], RequestUsage())
     assert names_in(listed) == ["a/0", "a/1", "c/0"]
     assert [page.version for page in cluster.asked] == ["", "7", "7"]
 
@@ -62,7 +62,7 @@ async def test_a_failure_of_the_api_server_is_its_failure_in_one_namespace_of_se
         return b'{"metadata":{"resourceVersion":"5"},"items":[]}'
 
     with pytest.raises(Unreachable):
-        await list_all(fetch, ["a", "b", "c"], Share())
+        await list_all(fetch, ["a", "b", "c"], RequestUsage())
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 7, 50])
@@ -585,20 +585,20 @@ async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:
 
 async def test_an_event_counts_until_the_client_has_taken_it() -> None:
     """What was queued or being sent counted for nobody: watches that nobody read held 1 GB."""
-    streams, shares = Streams(), Shares()
-    with shares.of("ann", bool) as share:
-        watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog(), share)
+    streams, accounts = Streams(), MemoryAccounts()
+    with accounts.account_for("ann", bool) as usage:
+        watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog(), usage)
         watch.begin(["a"])
         lines = watch.lines()
         for version in (9, 10):
             streams.tell("a", event("ADDED", version, long="x" * 400_000))
         await take(lines, 1)
         await asyncio.sleep(0.01)
-        assert shares.held("ann") > 500_000
+        assert accounts.held("ann") > 500_000
         await take(lines, 1)
         with suppress(TimeoutError):
             await asyncio.wait_for(anext(lines), 0.01)
-        assert share.size == 0
+        assert usage.size == 0
         watch.close()
 
 

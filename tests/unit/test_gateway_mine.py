@@ -350,7 +350,7 @@ def refused_call(
     assert request is not None
     caller = MineCaller("ann", BOTH, (("authorization", "Bearer t"),))
     both = Platform(upstream, upstream)
-    return MineCall.of(cast(Any, exchange), request, caller, both, world.rights)
+    return MineCall.from_request(cast(Any, exchange), request, caller, both, world.rights)
 
 
 async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_ended() -> None:

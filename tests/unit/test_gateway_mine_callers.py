@@ -161,6 +161,10 @@ def test_the_key_of_a_caller_is_short_and_differs_by_user_and_groups() -> None:
 
 def test_the_key_of_a_watch_is_short_and_differs_by_selector() -> None:
     targets = [f"{WATCH}&labelSelector={value * 50_000}" for value in "ab"]
-    keys = {WatchRequest.of(request, "ann").key for each in targets if (request := asked(each))}
+    keys = {
+        WatchRequest.from_request(request, "ann").key
+        for each in targets
+        if (request := asked(each))
+    }
     assert len(keys) == 2
     assert max(map(len, keys)) < 50

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import pytest
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import ResumeLog
@@ -137,14 +137,14 @@ async def test_what_a_watch_does_before_it_begins_and_while_rights_change_counts
     world, api = world_of("a", "b"), MineApi()
     call, _ = call_of(world, api, PODS)
     counted = Metered()
-    task = asyncio.create_task(MineWatcher(ResumeLog()).watch(replace(call, share=counted)))
+    task = asyncio.create_task(MineWatcher(ResumeLog()).watch(replace(call, usage=counted)))
     await asyncio.sleep(0.02)
     world.bind("c", 21, ANN)
     await asyncio.sleep(0.02)
     task.cancel()
     assert sorted(api.reviewed) == ["a", "b"]
-    begun = ["asked", "asked", "_follow", "_follow", "_tell"]
-    assert counted.works == [*begun, "_tell", "_follow"]
+    begun = ["asked", "asked", "_follow", "_follow", "_send_membership_changes"]
+    assert counted.works == [*begun, "_send_membership_changes", "_follow"]
 
 
 async def test_who_leaves_while_a_namespace_joins_has_to_list_again() -> None:
@@ -169,8 +169,8 @@ async def test_who_may_not_watch_any_more_what_was_told_has_to_list_again() -> N
     assert await code_of_refusal(world, api, f"{PODS}&resourceVersion=1001", watcher) == 410
 
 
-class Metered(Share):
-    """A share that remembers what is counted."""
+class Metered(RequestUsage):
+    """A usage that remembers what is counted."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ import json
 import struct
 
 import pytest
-from lnamespace.gateway.requests.answer_encodings import ProtobufEncoding
+from lnamespace.gateway.requests.answer_encoders import ProtobufEncoder
 from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.protocol import protobuf
 from lnamespace.translate.protocol.protobuf.encoding import ITEMS_OF_STEP
@@ -32,29 +32,29 @@ async def test_others_run_while_a_long_list_is_written() -> None:
 
     running = asyncio.create_task(other())
     body = config_maps(STEPS * ITEMS_OF_STEP)
-    encoded = await in_steps(ProtobufEncoding().steps(body))
+    encoded = await in_steps(ProtobufEncoder().steps(body))
     running.cancel()
     assert turns >= STEPS
     assert json.loads(protobuf.to_json(encoded)) == json.loads(body)
 
 
 async def test_an_empty_answer_stays_empty() -> None:
-    assert await in_steps(ProtobufEncoding().steps(b"")) == b""
+    assert await in_steps(ProtobufEncoder().steps(b"")) == b""
 
 
 async def test_a_status_is_written_as_any_object() -> None:
     status = not_found(GroupResource("", "pods"), "web").status.encode()
-    encoded = await in_steps(ProtobufEncoding().steps(status))
+    encoded = await in_steps(ProtobufEncoder().steps(status))
     assert json.loads(protobuf.to_json(encoded)) == json.loads(status)
 
 
 async def test_what_has_no_protobuf_is_not_acceptable() -> None:
     with pytest.raises(Refused) as refused:
-        await in_steps(ProtobufEncoding().steps(b'{"kind":"Widget","apiVersion":"example.com/v1"}'))
+        await in_steps(ProtobufEncoder().steps(b'{"kind":"Widget","apiVersion":"example.com/v1"}'))
     assert refused.value.status.code == 406
 
 
 def test_an_event_is_a_frame_of_the_length_that_it_says() -> None:
     event = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}'
-    frame = ProtobufEncoding().encode_event(event)
+    frame = ProtobufEncoder().encode_event(event)
     assert struct.unpack(">I", frame[:4]) == (len(frame) - 4,)

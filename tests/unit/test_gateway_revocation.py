@@ -13,7 +13,7 @@ from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.refusals import refuse_suspended
-from lnamespace.gateway.requests.answer_encodings import JsonEncoding
+from lnamespace.gateway.requests.answer_encoders import JsonEncoder
 from lnamespace.gateway.requests.answers import answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.serving import Gateway, InboundRequest
@@ -121,7 +121,7 @@ class Answered:
 
 async def test_a_refusal_by_text_keeps_its_code_and_loses_its_text() -> None:
     answered = Answered()
-    call = TenantCall(cast(Any, answered), asked("pods", "list"), ACME, "ann", (), JsonEncoding())
+    call = TenantCall(cast(Any, answered), asked("pods", "list"), ACME, "ann", (), JsonEncoder())
     text = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "1"))
     await answer_json(call, 429, text, b"Too many requests of beta-secret")
     assert answered.status == 429

@@ -18,7 +18,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import decode_role, role_of_groups
 from lnamespace.rbac.store import RoleStore
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import (
     GroupResource,
     ResourceTable,
@@ -42,7 +42,7 @@ def types() -> Iterator[ResourceType]:
         yield ResourceType(RBAC, f"{kind.lower()}s", kind, namespaced, CONFINED)
 
 
-VIEW = View("acme", ResourceTable.of(types()))
+VIEW = TenantView("acme", ResourceTable.from_types(types()))
 PODS_GROUP = GroupResource("", "pods")
 PODS = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
 TO_JANE = [{"kind": "User", "name": "lcluster:acme:jane", "apiGroup": RBAC}]
@@ -93,7 +93,7 @@ def test_an_authorizer_stays_while_nothing_changes() -> None:
 
 
 def test_other_names_let_everything_be_read_anew() -> None:
-    roles = TenantRoles(View("acme"), {})
+    roles = TenantRoles(TenantView("acme"), {})
     roles.put("roles", watched("reader", "acme-prod", rules=PODS))
     roles.put("rolebindings", bound("b", "reader"))
     assert not allowed(roles)
@@ -111,7 +111,7 @@ def test_a_definition_that_comes_lets_no_role_be_decoded_anew(
     assert allowed(known)
     monkeypatch.setattr(roles, "answer_down", None)
     widget = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
-    more = ResourceTable.of([*types(), widget])
+    more = ResourceTable.from_types([*types(), widget])
     known.set_view(replace(VIEW, resources=more, default_classes={PODS_GROUP: "x"}), {})
     assert allowed(known)
 

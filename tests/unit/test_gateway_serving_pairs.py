@@ -66,9 +66,9 @@ def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
 
 def test_no_certificate_outlives_the_root() -> None:
     clock = Clock()
-    clock.now = ROOT.span[1] - timedelta(days=1)
+    clock.now = ROOT.validity[1] - timedelta(days=1)
     certificate = x509.load_pem_x509_certificate(issued(clock).current()[0])
-    assert certificate.not_valid_after_utc == ROOT.span[1]
+    assert certificate.not_valid_after_utc == ROOT.validity[1]
 
 
 def test_a_gateway_at_an_address_has_no_names_below_it() -> None:

@@ -10,13 +10,13 @@ import msgspec
 from lnamespace.errors import Conflict, NotFound
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.kube.client import Client
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import CONDITION, expression
 
 LABEL = "tenancy.loblaw.digital/lcluster"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-PRESENT = expression(View("acme"))
+PRESENT = expression(TenantView("acme"))
 OWN = {"name": "mine", "expression": "true"}
 
 

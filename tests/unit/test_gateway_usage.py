@@ -16,7 +16,7 @@ from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes, read_volume
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.metrics.gateway import GatewayMetrics
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 
 LIST = frozenset({"get", "list"})
@@ -27,9 +27,9 @@ def kind(group: str, plural: str, **more: Any) -> ResourceType:
     return ResourceType(group, plural, plural.title(), **(known | more))
 
 
-VIEW = View(
+VIEW = TenantView(
     "acme",
-    ResourceTable.of(
+    ResourceTable.from_types(
         (
             kind("", "pods"),
             kind("apps", "deployments"),

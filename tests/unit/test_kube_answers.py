@@ -107,12 +107,12 @@ async def test_a_leader_outlives_answers_that_cannot_be_read(
     """One web page of a load balancer in place of the Lease ended the process that led."""
     lease = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "a"}}
     election = LeaderElector(client, LeaseConfig("system", "controller", "a", retry_period=0.001))
-    winning = asyncio.ensure_future(election.win())
+    winning = asyncio.ensure_future(election.acquire())
     for _ in range(2):
         (await server.next()).answer(lease)
     async with asyncio.timeout(DEADLINE):
         await winning
-    keeping = asyncio.ensure_future(election.keep())
+    keeping = asyncio.ensure_future(election.renew())
     (await server.next("GET")).answer(garbage)
     (await server.next("GET")).answer(lease)
     (await server.next("PATCH")).answer(garbage)

@@ -79,7 +79,7 @@ def theirs(made: Cluster, **spec: Any) -> None:
 async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) -> None:
     election = LeaderElector(client, terms("a", duration=15))
     assert not election.leads
-    await within(election.win())
+    await within(election.acquire())
     assert election.leads
     assert 10 < election.check() <= 15
     spec = held(made)
@@ -92,7 +92,7 @@ async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) 
 
 async def test_of_two_one_leads(made: Cluster, client: Client) -> None:
     one, two = (LeaderElector(client, terms(name, duration=60)) for name in "ab")
-    async with background(one.win()), background(two.win()):
+    async with background(one.acquire()), background(two.acquire()):
         await until(lambda: one.leads or two.leads)
         asked = len(made.requests)
         await until(lambda: len(made.requests) >= asked + 6)
@@ -104,7 +104,7 @@ async def test_a_lease_that_is_renewed_is_never_taken(made: Cluster, client: Cli
     theirs(made)
     election = LeaderElector(client, terms("a", duration=0.1, margin=0.05))
     started, renewals = now(), 0
-    async with background(election.win()):
+    async with background(election.acquire()):
         while now() < started + 0.4:
             renewals += 1
             theirs(made, renewTime=f"2001-01-01T00:00:00.{renewals:06}Z")
@@ -120,7 +120,7 @@ async def test_one_that_is_not_renewed_is_taken_after_its_time_and_not_before(
     theirs(made, leaseTransitions=4)
     election = LeaderElector(client, terms("a", duration=0.3))
     started = now()
-    await within(election.win())
+    await within(election.acquire())
     assert now() - started > 0.3
     assert held(made)["holderIdentity"] == "a"
     assert held(made)["leaseTransitions"] == 5
@@ -131,7 +131,7 @@ async def test_the_holder_says_for_how_long_it_holds(made: Cluster, client: Clie
     theirs(made, leaseDurationSeconds=1)
     election = LeaderElector(client, terms("a", duration=0.1, margin=0.05))
     started = now()
-    await within(election.win())
+    await within(election.acquire())
     assert now() - started > 1
 
 
@@ -140,7 +140,7 @@ async def test_the_time_of_one_that_waits_begins_when_it_has_read_and_not_before
     lease = {"metadata": {"resourceVersion": "7"}, "spec": {"holderIdentity": "b"}}
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a", duration=0.4, margin=0.3))
-        async with background(election.win()):
+        async with background(election.acquire()):
             first = await server.next("GET")
             asked = now()
             await until(lambda: now() > asked + 0.2)
@@ -156,15 +156,15 @@ async def test_what_nobody_holds_or_we_do_is_taken_at_once(
     made: Cluster, client: Client, holder: str | None
 ) -> None:
     theirs(made, holderIdentity=holder, leaseDurationSeconds=60)
-    await within(LeaderElector(client, terms("a", duration=60)).win())
+    await within(LeaderElector(client, terms("a", duration=60)).acquire())
     assert held(made)["holderIdentity"] == "a"
 
 
 async def test_a_renewal_is_no_transition(made: Cluster, client: Client) -> None:
     election = LeaderElector(client, terms("a"))
-    await within(election.win())
+    await within(election.acquire())
     first = dict(held(made))
-    async with background(election.keep()):
+    async with background(election.renew()):
         await until(lambda: held(made)["renewTime"] != first["renewTime"])
     assert held(made)["acquireTime"] == first["acquireTime"]
     assert held(made)["leaseTransitions"] == first["leaseTransitions"]
@@ -175,11 +175,11 @@ async def test_who_cannot_renew_stops_a_margin_before_the_others_may_begin(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=2, margin=1))
-    await within(election.win())
+    await within(election.acquire())
     ends = now() + election.check()
     made.refusals["PATCH", PATH] = 503
     with pytest.raises(LostLease):
-        await within(election.keep())
+        await within(election.renew())
     assert not election.leads
     assert now() < ends
     with pytest.raises(LostLease):
@@ -190,7 +190,7 @@ async def test_what_counts_is_when_the_renewal_was_sent() -> None:
     """Its answer may have been long on the way; the others count from what they see."""
     async with serving() as server, client_of(server.url) as slow:
         election = LeaderElector(slow, terms("a", duration=10, margin=5))
-        async with background(election.win()) as winning:
+        async with background(election.acquire()) as winning:
             (await server.next("GET")).refuse(404, "NotFound")
             exchange = await server.next("POST")
             started = now()
@@ -204,17 +204,17 @@ async def test_who_finds_another_in_its_place_writes_nothing_more(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=60, margin=1))
-    await within(election.win())
+    await within(election.acquire())
     theirs(made)
     with pytest.raises(LostLease):
-        await within(election.keep())
+        await within(election.renew())
     assert held(made)["holderIdentity"] == "b"
 
 
 async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a"))
-        async with background(election.win()):
+        async with background(election.acquire()):
             (await server.next("GET")).answer({"metadata": {"resourceVersion": "7"}, "spec": {}})
             patch = await server.next("PATCH")
             assert patch.json["metadata"] == {"resourceVersion": "7"}
@@ -226,7 +226,7 @@ async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> N
 async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a"))
-        async with background(election.win()):
+        async with background(election.acquire()):
             (await server.next("GET")).refuse(404, "NotFound")
             create = await server.next("POST")
             assert create.path == LEASES
@@ -238,7 +238,7 @@ async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
 async def test_an_answer_that_never_comes_ends_by_itself() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a", duration=0.2, margin=0.05))
-        async with background(election.win()):
+        async with background(election.acquire()):
             await server.next("GET")
             await server.next("GET")
             assert not election.leads
@@ -250,8 +250,8 @@ async def test_an_answer_that_never_comes_ends_by_itself() -> None:
 async def test_who_ends_lets_the_next_one_begin_at_once(made: Cluster, client: Client) -> None:
     one = LeaderElector(client, terms("a", duration=60))
     two = LeaderElector(client, terms("b", duration=60))
-    await within(one.win())
-    async with background(two.win()) as winning:
+    await within(one.acquire())
+    async with background(two.acquire()) as winning:
         await within(one.release())
         assert not one.leads
         await within(winning)
@@ -269,7 +269,7 @@ async def test_who_ends_while_waiting_leaves_the_lease_to_its_holder(
 ) -> None:
     theirs(made)
     election = LeaderElector(client, terms("a", duration=60))
-    async with background(election.win()):
+    async with background(election.acquire()):
         await until(lambda: len(made.requests) > 1)
     await within(election.release())
     assert held(made)["holderIdentity"] == "b"
@@ -279,7 +279,7 @@ async def test_a_lease_that_cannot_be_released_ends_by_itself(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=60))
-    await within(election.win())
+    await within(election.acquire())
     made.refusals["PATCH", PATH] = 500
     await within(election.release())
     assert not election.leads
@@ -288,7 +288,7 @@ async def test_a_lease_that_cannot_be_released_ends_by_itself(
 async def won(server: Server, client: Client) -> LeaderElector:
     """A leader by a Lease that was not there before."""
     election = LeaderElector(client, terms("a", duration=60))
-    async with background(election.win()) as winning:
+    async with background(election.acquire()) as winning:
         (await server.next("GET")).refuse(404, "NotFound")
         (await server.next("POST")).answer({"metadata": {"resourceVersion": "1"}})
         await within(winning)
@@ -343,7 +343,7 @@ async def test_who_leads_writes_and_those_without_a_fence_always_do(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=60))
-    await within(election.win())
+    await within(election.acquire())
     body = json.dumps({"metadata": {"name": "x"}}).encode()
     await within(client.fenced(election.check).create("/api/v1/namespaces", body))
     await within(client.create("/api/v1/nodes", body))

@@ -368,11 +368,11 @@ async def test_a_watch_that_is_let_in_is_a_sign_of_life(play: Play) -> None:
     """A kind of which nothing changed was once told nothing, not even a bookmark, for 90 s."""
     async with play.running() as reflector:
         watch = await play.list()
-        heard = reflector.activity.heard
+        heard = reflector.activity.answered_at
         await watch.send(b"{")
         async with asyncio.timeout(DEADLINE):
             while True:
-                if reflector.activity.heard > heard:
+                if reflector.activity.answered_at > heard:
                     break
                 await asyncio.sleep(0.005)
 

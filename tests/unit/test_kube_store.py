@@ -21,13 +21,13 @@ class Thing:
 class Told:
     """A store and what it told."""
 
-    news: list[tuple[int | None, int | None]] = field(default_factory=list)
+    notify: list[tuple[int | None, int | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store: Store[Thing] = Store(self._tell)
 
     def _tell(self, old: Thing | None, new: Thing | None) -> None:
-        self.news.append((old.version if old else None, new.version if new else None))
+        self.notify.append((old.version if old else None, new.version if new else None))
 
     @property
     def version(self) -> int | None:
@@ -44,14 +44,14 @@ def test_news_is_told_with_what_was_before(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 3)
-    assert told.news == [(None, 1), (1, 2), (2, None)]
+    assert told.notify == [(None, 1), (1, 2), (2, None)]
 
 
 def test_what_we_delete_as_it_was_seen_is_gone_before_the_watch_tells(told: Told) -> None:
     told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 2)
     assert told.version is None
-    assert told.news == [(None, 2), (2, None)]
+    assert told.notify == [(None, 2), (2, None)]
 
 
 def test_what_we_delete_hides_no_answer_about_anything_else(told: Told) -> None:
@@ -71,14 +71,14 @@ def test_what_we_delete_stays_gone_whatever_comes_late(told: Told, version: int)
     told.store.apply_write_response(Thing(version))
     told.store.apply_event(Thing(version))
     assert told.version is None
-    assert told.news == [(None, 2), (20, None)]
+    assert told.notify == [(None, 2), (20, None)]
 
 
 def test_what_is_made_anew_after_we_deleted_it_is_known(told: Told) -> None:
-    for news in (told.store.apply_event, told.store.apply_write_response):
+    for notify in (told.store.apply_event, told.store.apply_write_response):
         told.store.apply_event(Thing(2))
         told.store.remove_after_response(("", "a"), 2)
-        news(Thing(22))
+        notify(Thing(22))
         assert told.version == 22
         told.store.restore([], 1)
 
@@ -106,7 +106,7 @@ def test_older_news_is_no_news(told: Told) -> None:
     told.store.apply_event(Thing(5))
     told.store.apply_event(Thing(4))
     assert told.version == 5
-    assert told.news == [(None, 5)]
+    assert told.notify == [(None, 5)]
 
 
 def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
@@ -114,23 +114,23 @@ def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
     told.store.apply_write_response(Thing(2))
     told.store.apply_event(Thing(2))
     assert told.version == 2
-    assert told.news == [(None, 1)]
+    assert told.notify == [(None, 1)]
 
 
 def test_an_answer_that_brings_news_is_told_unless_the_watch_has_overtaken_it(told: Told) -> None:
     told.store.apply_event(Thing(1))
-    told.store.apply_write_response(Thing(2), news=True)
+    told.store.apply_write_response(Thing(2), notify=True)
     told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 4)
-    told.store.apply_write_response(Thing(3), news=True)
+    told.store.apply_write_response(Thing(3), notify=True)
     assert told.version is None
-    assert told.news == [(None, 1), (1, 2), (2, None)]
+    assert told.notify == [(None, 1), (1, 2), (2, None)]
 
 
 def test_a_change_by_others_after_our_own_write_is_news(told: Told) -> None:
     told.store.apply_write_response(Thing(2))
     told.store.apply_event(Thing(3))
-    assert told.news == [(2, 3)]
+    assert told.notify == [(2, 3)]
 
 
 def test_an_answer_that_the_watch_has_overtaken_is_old(told: Told) -> None:
@@ -142,10 +142,10 @@ def test_an_answer_that_the_watch_has_overtaken_is_old(told: Told) -> None:
 def test_a_list_finds_what_was_deleted_meanwhile(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_event(Thing(2, ("", "b")))
-    told.news.clear()
+    told.notify.clear()
     told.store.replace([Thing(2, ("", "b"))], 9)
     assert told.version is None
-    assert told.news == [(1, None)]
+    assert told.notify == [(1, None)]
     assert [thing.key for thing in told.store] == [("", "b")]
     assert len(told.store) == 1
 
@@ -167,7 +167,7 @@ def test_our_newer_write_survives_an_older_list(told: Told) -> None:
     told.store.replace([], 10)
     told.store.replace([Thing(8)], 11)
     assert told.version == 12
-    assert told.news == []
+    assert told.notify == []
 
 
 def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> None:
@@ -175,7 +175,7 @@ def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> No
     told.store.apply_event(Thing(7))
     told.store.replace([Thing(5)], 1000)
     assert told.version == 5
-    assert told.news == [(None, 7), (7, 5)]
+    assert told.notify == [(None, 7), (7, 5)]
     told.store.apply_event(Thing(1001))
     assert told.version == 1001
 
@@ -183,10 +183,10 @@ def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> No
 def test_in_a_cluster_that_went_back_what_is_listed_is_all_there_is(told: Told) -> None:
     for item in (Thing(7), Thing(8, ("", "b")), Thing(2, ("", "c"))):
         told.store.apply_event(item)
-    told.news.clear()
+    told.notify.clear()
     told.store.restore([Thing(5), Thing(2, ("", "c"))], 6)
     assert {thing.key[1]: thing.version for thing in told.store} == {"a": 5, "c": 2}
-    assert told.news == [(7, 5), (8, None)]
+    assert told.notify == [(7, 5), (8, None)]
     told.store.apply_write_response(Thing(7))
     assert told.version == 7
 
@@ -202,7 +202,7 @@ def test_our_newer_write_survives_the_deletion_of_its_predecessor(told: Told) ->
 
 def test_the_deletion_of_what_is_not_known_is_no_news(told: Told) -> None:
     told.store.remove(("", "a"), 4)
-    assert told.news == []
+    assert told.notify == []
 
 
 def test_a_late_answer_does_not_bring_back_what_the_watch_says_is_deleted(told: Told) -> None:
@@ -274,13 +274,13 @@ def test_any_interleaving_of_watch_and_answers_ends_in_the_newest(
     for version, exists in events:
         for answer in [v for v in late if v <= version and data.draw(st.booleans())]:
             late.remove(answer)
-            told.store.apply_write_response(Thing(answer), news=data.draw(st.booleans()))
+            told.store.apply_write_response(Thing(answer), notify=data.draw(st.booleans()))
         if exists:
             told.store.apply_event(Thing(version))
         else:
             told.store.remove(("", "a"), version)
     for answer in data.draw(st.permutations(late)):
-        told.store.apply_write_response(Thing(answer), news=data.draw(st.booleans()))
+        told.store.apply_write_response(Thing(answer), notify=data.draw(st.booleans()))
     assert told.version == (len(life) if life[-1] else None)
 
 
@@ -292,5 +292,5 @@ def test_the_state_is_that_of_all_news_together(events: list[int], answers: list
     for version in answers:
         told.store.apply_write_response(Thing(version))
     assert told.version == max([*events, *answers], default=None)
-    versions = [new for _, new in told.news]
+    versions = [new for _, new in told.notify]
     assert versions == sorted(versions, key=lambda v: v or 0)

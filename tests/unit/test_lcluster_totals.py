@@ -149,14 +149,14 @@ def test_each_demand_lasts_for_its_own_time() -> None:
     demand = ShareDemand(clock=lambda: now[0])
     demand.note("acme-a", ShareRefusal({"pods": 1}, {"pods": 3}), REQUEST_SECONDS)
     demand.note("acme-a", ShareRefusal({"pods": 1, "cpu": 1}, {"pods": 1, "cpu": 1}), 30)
-    assert demand.of("acme-a") == {"pods": 4, "cpu": 2}
+    assert demand.demand_in("acme-a") == {"pods": 4, "cpu": 2}
     assert demand.any_with("acme-")
     assert not demand.any_with("acm-")
     now[0] = REQUEST_SECONDS
-    assert demand.of("acme-a") == {"pods": 2, "cpu": 2}
+    assert demand.demand_in("acme-a") == {"pods": 2, "cpu": 2}
     demand.note("acme-b", ShareRefusal({"pods": 1}, {"pods": 1}), REQUEST_SECONDS)
     now[0] = 30
-    assert not demand.of("acme-a")
+    assert not demand.demand_in("acme-a")
     assert not demand.any_with("acme-")
 
 
@@ -195,7 +195,7 @@ def test_a_tenant_that_asks_for_each_amount_fills_no_memory() -> None:
     for amount in (1000, *range(100)):
         now[0] += 0.001
         demand.note("acme-a", ShareRefusal({"pods": 1}, {"pods": amount}), REQUEST_SECONDS)
-    assert demand.of("acme-a") == {"pods": 100}, "the first is not remembered"
+    assert demand.demand_in("acme-a") == {"pods": 100}, "the first is not remembered"
 
 
 def test_a_quota_of_somebody_else_has_no_share() -> None:

@@ -69,7 +69,7 @@ def run(url: str, capsys: pytest.CaptureFixture[str]) -> Run:
 def fill(run: Run, url: str) -> Callable[..., None]:
     def rows(*wanted: dict[str, Any]) -> None:
         run("create-table")
-        ledger = Ledger.of(Settings(ledger_url=url))
+        ledger = Ledger.from_settings(Settings(ledger_url=url))
         ledger.append(wanted)
         ledger.close()
 
@@ -304,7 +304,7 @@ def test_who_may_only_read_the_file_reads_it(
     command: str, journal: str, public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{public}/ledger.db"
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     ledger.append([applied("u", 1, 0)])
     ledger.close()
     file = public / "ledger.db"
@@ -325,7 +325,7 @@ def test_who_may_only_read_the_file_reads_it_while_it_is_written(
     public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{public}/ledger.db"
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     ledger.append([applied("u", 1, 0, cost_center="4711")])
     words = ["ledger", "intervals", "--all-clusters", "--ledger-url", url]
     with nobody():
@@ -665,5 +665,7 @@ def test_a_file_of_costs_that_cannot_be_read(
 
 def test_a_row_has_every_column() -> None:
     record: BillingRecord = event("a")
-    names = {column.name for column in Ledger.of(Settings(ledger_url="sqlite://")).table.c}
+    names = {
+        column.name for column in Ledger.from_settings(Settings(ledger_url="sqlite://")).table.c
+    }
     assert set(to_row(record, ClusterIdentity())) == names

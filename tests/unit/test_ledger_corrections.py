@@ -20,7 +20,7 @@ Correct = Callable[..., tuple[int, str]]
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     made = DATABASES[request.param](tmp_path)
-    with_rows = Ledger.of(Settings(ledger_url=made))
+    with_rows = Ledger.from_settings(Settings(ledger_url=made))
     rows = [applied("u", 1, 0, cost_center="1", team="red"), applied("u", 2, 4, cost_center="2")]
     with_rows.append([*rows, ended("u", 2, 8)])
     with_rows.append([applied("alive", 1, 0, namespace="z", cost_center="3")])
@@ -39,7 +39,7 @@ def correct(url: str, capsys: pytest.CaptureFixture[str]) -> Correct:
 
 
 def known(url: str) -> list[tuple[str, float, float | None]]:
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     try:
         return spans(ledger)
     finally:
@@ -47,7 +47,7 @@ def known(url: str) -> list[tuple[str, float, float | None]]:
 
 
 def events(url: str) -> list[dict[str, Any]]:
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     try:
         return ledger.read(ledger.events())
     finally:
@@ -68,7 +68,7 @@ def test_another_pays_for_what_is_gone(url: str, correct: Correct) -> None:
 
 def test_the_view_says_why(url: str, correct: Correct) -> None:
     correct("u/1/APPLY", "--cost-center", "9", *WHO)
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     found = {row["cost_center"]: row["reason"] for row in ledger.read(ledger.intervals())}
     ledger.close()
     assert found == {"9": "ticket 7", "2": None, "3": None}
@@ -180,7 +180,7 @@ def test_of_two_at_once_the_second_is_told(
 @pytest.fixture
 def successor(url: str) -> list[tuple[str, float, float | None]]:
     """One lives that has the name of the one that is gone; returns all spans."""
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     ledger.append([applied("w", 1, 9, cost_center="4")])
     ledger.close()
     return known(url)
@@ -245,7 +245,7 @@ def test_a_wrong_time_that_an_earlier_version_took_can_be_mended(
 ) -> None:
     wrong = applied("u", 2, 10, cost_center="2")
     row = {"event_id": "u/2/APPLY/RETRACT", "operation": "RETRACT", "corrects": "u/2/APPLY"}
-    ledger = Ledger.of(Settings(ledger_url=url))
+    ledger = Ledger.from_settings(Settings(ledger_url=url))
     ledger.append([wrong | row])
     ledger.close()
     code, text = correct("u/2/APPLY/RETRACT", "--at", day(4).isoformat(), *WHO)
@@ -254,7 +254,7 @@ def test_a_wrong_time_that_an_earlier_version_took_can_be_mended(
 
 
 def test_columns_say_in_postgresql_what_they_mean(tmp_path: Path) -> None:
-    ledger = Ledger.of(Settings(ledger_url=DATABASES["postgresql"](tmp_path)))
+    ledger = Ledger.from_settings(Settings(ledger_url=DATABASES["postgresql"](tmp_path)))
     ledger.prepare()
     with ledger.engine.connect() as connection:
         query = (

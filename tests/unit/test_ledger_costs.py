@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.ledger.costs.allocation import (
     FOREVER,
-    PARTS,
+    LINE_PARTS,
     Charging,
     Key,
     Line,
+    PaidInterval,
     Payer,
-    Span,
     Totals,
     charge,
-    divide,
+    divide_amount,
     microseconds,
 )
 from lnamespace.ledger.costs.distribution import RULES, RowCost, distribute
@@ -38,11 +38,13 @@ payers = st.builds(Payer, st.sampled_from(["1", "2", "SHARED", ""]), team=st.sam
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[Span]:
+def histories(draw: st.DrawFn) -> list[PaidInterval]:
     moments = draw(st.lists(st.integers(0, 100 * HOUR), unique=True, max_size=6).map(sorted))
     ends = [*moments[1:], FOREVER][: len(moments)]
     spans = zip(moments, ends, strict=True)
-    return [Span(START + a, START + b, draw(payers)) for a, b in spans if draw(st.booleans())]
+    return [
+        PaidInterval(START + a, START + b, draw(payers)) for a, b in spans if draw(st.booleans())
+    ]
 
 
 @st.composite
@@ -65,11 +67,13 @@ def line(cost: str, name: str = "a", start: float = 0, hours: float = 1) -> Line
     return Line(HERE, name, begins, begins + int(hours * HOUR), Decimal(cost), "CAD")
 
 
-def span(start: float, end: float, cost_center: str) -> Span:
-    return Span(START + int(start * HOUR), START + int(end * HOUR), Payer(cost_center))
+def span(start: float, end: float, cost_center: str) -> PaidInterval:
+    return PaidInterval(START + int(start * HOUR), START + int(end * HOUR), Payer(cost_center))
 
 
-def totals(lines: Sequence[Line], spans: Sequence[Span], by: tuple[str, ...] = ()) -> Totals:
+def totals(
+    lines: Sequence[Line], spans: Sequence[PaidInterval], by: tuple[str, ...] = ()
+) -> Totals:
     return charge(lines, {(HERE, "a"): spans}, Charging(by))
 
 
@@ -97,7 +101,7 @@ def shown(found: Totals) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_a_line_is_charged_to_the_payers_within_its_window(
-    spans: list[Span], expected: dict[str, str]
+    spans: list[PaidInterval], expected: dict[str, str]
 ) -> None:
     assert shown(totals([line("12.40")], spans)) == expected
 
@@ -140,7 +144,7 @@ def test_by_day_a_long_line_is_in_each_of_its_days() -> None:
 def test_parts_add_up_to_the_whole_and_are_proportional(
     amount: Decimal, weights: list[int]
 ) -> None:
-    parts = divide(amount, weights)
+    parts = divide_amount(amount, weights)
     assert sum(parts) == amount
     for part, weight in zip(parts, weights, strict=True):
         fair = amount * weight / sum(weights)
@@ -151,11 +155,15 @@ def test_parts_add_up_to_the_whole_and_are_proportional(
     bills(),
     histories(),
     histories(),
-    st.sets(st.sampled_from(sorted(PARTS))).map(tuple),
+    st.sets(st.sampled_from(sorted(LINE_PARTS))).map(tuple),
     st.sampled_from(RULES),
 )
 def test_the_sum_is_the_bill(
-    lines: list[Line], first: list[Span], second: list[Span], by: tuple[str, ...], rule: str
+    lines: list[Line],
+    first: list[PaidInterval],
+    second: list[PaidInterval],
+    by: tuple[str, ...],
+    rule: str,
 ) -> None:
     spans = {(HERE, "a"): first, (HERE, "b"): second}
     found = distribute(charge(lines, spans, Charging(by)), rule)
@@ -176,7 +184,7 @@ def per_cost_center(found: dict[Key, RowCost]) -> dict[tuple[str, str, str], Dec
 
 @given(bills(), histories(), st.randoms())
 def test_charges_do_not_depend_on_how_a_bill_is_cut_into_lines(
-    lines: list[Line], spans: list[Span], chance: Random
+    lines: list[Line], spans: list[PaidInterval], chance: Random
 ) -> None:
     halves = [one._replace(cost=one.cost / 2) for one in lines for _ in range(2)]
     chance.shuffle(halves)

@@ -156,4 +156,4 @@ def test_the_dataset_may_be_in_the_table_or_in_the_url() -> None:
     assert events_table("p.d.t").schema == "p.d"
     assert events_table("t", "d").fullname == "d.t"
     assert events_table("x.t", "d").fullname == "x.t"
-    assert Ledger.of(Settings(ledger_url="sqlite://")).table.schema is None
+    assert Ledger.from_settings(Settings(ledger_url="sqlite://")).table.schema is None

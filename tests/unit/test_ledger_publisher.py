@@ -90,7 +90,7 @@ class Database(Ledger):
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Database]:
-    made = Database.of(settings_of(tmp_path))
+    made = Database.from_settings(settings_of(tmp_path))
     assert isinstance(made, Database)
     made.prepare()
     sa.event.listen(made.engine, "before_cursor_execute", made.fail)

@@ -17,7 +17,7 @@ from lnamespace.model.lcluster import (
 )
 from lnamespace.model.lcluster_crd import build_lcluster_crd
 from lnamespace.model.names import Names
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 
 from tests.unit.support import cel
 
@@ -98,13 +98,13 @@ def test_an_lcluster_is_decoded() -> None:
 
 
 def test_the_gateway_knows_the_label_by_the_same_key() -> None:
-    assert View("acme").tenant_label == Names().lcluster_label
+    assert TenantView("acme").tenant_label == Names().lcluster_label
 
 
 def test_names_of_lclusters_and_lnamespaces_do_not_meet() -> None:
     names = Names()
     editor = names.cluster_editor("acme")
-    assert (names.lcluster_of(editor), names.tenant_of(editor)) == ("acme", None)
+    assert (names.lcluster_of(editor), names.lnamespace_of(editor)) == ("acme", None)
     assert names.lcluster_of(names.editor("acme")) is None
 
 

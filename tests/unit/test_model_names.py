@@ -40,7 +40,7 @@ def test_a_digest_does_not_change_between_releases() -> None:
 def test_a_tenants_names_tell_the_tenant(suffix: str, tenant: str) -> None:
     names = Names(suffix)
     for name in (names.editor(tenant), names.sudoer(tenant)):
-        assert names.tenant_of(name) == tenant
+        assert names.lnamespace_of(name) == tenant
         assert names.person_of(name) is None
 
 
@@ -48,14 +48,14 @@ def test_a_tenants_names_tell_the_tenant(suffix: str, tenant: str) -> None:
 def test_a_persons_name_tells_the_person(suffix: str, person: str) -> None:
     names = Names(suffix)
     assert names.person_of(names.self_impersonator(person)) == person
-    assert names.tenant_of(names.self_impersonator(person)) is None
+    assert names.lnamespace_of(names.self_impersonator(person)) is None
 
 
 @pytest.mark.parametrize("tenant", ["self-impersonator", "editor", "sudoer-impersonator"])
 def test_a_tenant_called_like_a_part_of_a_name_takes_nobodys_objects(tenant: str) -> None:
     names = Names()
-    assert names.tenant_of(names.editor(tenant)) == tenant
-    assert names.tenant_of(names.sudoer(tenant)) == tenant
+    assert names.lnamespace_of(names.editor(tenant)) == tenant
+    assert names.lnamespace_of(names.sudoer(tenant)) == tenant
     assert names.person_of(names.editor(tenant)) is None
     assert names.person_of(names.sudoer(tenant)) is None
 
@@ -77,7 +77,7 @@ def test_two_instances_never_meet(one: str, other: str, tenant: str, person: str
     assert ours.prefix != theirs.prefix
     assert ours.group != theirs.group
     for name in (theirs.editor(tenant), theirs.sudoer(tenant), theirs.self_impersonator(person)):
-        assert ours.tenant_of(name) is None
+        assert ours.lnamespace_of(name) is None
         assert ours.person_of(name) is None
 
 
@@ -95,7 +95,7 @@ def test_two_instances_never_meet(one: str, other: str, tenant: str, person: str
     ],
 )
 def test_what_is_not_ours_is_nobodys(name: str) -> None:
-    assert Names().tenant_of(name) is None
+    assert Names().lnamespace_of(name) is None
     assert Names().person_of(name) is None
 
 
@@ -129,7 +129,7 @@ def test_two_classes_never_meet_but_at_a_tenant(
     assert ours.person_of(ours.self_impersonator(person)) == person
     assert ours.person_of(theirs.self_impersonator(person)) is None
     assert theirs.person_of(ours.self_impersonator(person)) is None
-    assert ours.tenant_of(ours.self_impersonator(person)) is None
+    assert ours.lnamespace_of(ours.self_impersonator(person)) is None
     assert ours.editor(tenant) == theirs.editor(tenant)
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "operator" / "lnamespace"
 
+BY_MODULE = {"KIND", "PLURAL", "VERSION"}
+"""Constants that are imported from several modules: each API has its own."""
+
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
     for file in sorted(PACKAGE.rglob("*.py")):
@@ -21,6 +24,32 @@ def test_no_class_name_stands_twice() -> None:
             if isinstance(node, ast.ClassDef):
                 files[node.name].append(str(file))
     assert {name: where for name, where in files.items() if len(where) > 1} == {}
+
+
+def assigned(tree: ast.Module) -> Iterator[str]:
+    """Constants and aliases of types that others may import."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets += [node.target] if isinstance(node, ast.AnnAssign) else []
+        names = [each.id for each in targets if isinstance(each, ast.Name)]
+        yield from (name for name in names if not name.startswith("_"))
+
+
+def test_no_two_shared_constants_or_aliases_have_one_name() -> None:
+    """Those that another module imports; the plugins stand apart."""
+    modules, shared = defaultdict(set), set()
+    for file, tree in trees():
+        if file.parts[0] == "plugins":
+            continue
+        module = ".".join(("lnamespace", *file.with_suffix("").parts))
+        for name in assigned(tree):
+            modules[name].add(module)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                shared |= {(node.module, each.name) for each in node.names}
+    both = {name: {each for each in modules[name] if (each, name) in shared} for name in modules}
+    twice = {name: where for name, where in both.items() if len(where) > 1}
+    assert twice.keys() == BY_MODULE
 
 
 def test_no_function_has_the_name_of_its_module() -> None:

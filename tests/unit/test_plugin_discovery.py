@@ -8,7 +8,7 @@ from lnamespace.plugins.commands import entry
 from lnamespace.plugins.commands.entry import discovering
 from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE, group
 from lnamespace.plugins.model.lnamespaces import default_sudoers_group
-from lnamespace.plugins.runtime.errors import NotHere, PluginError
+from lnamespace.plugins.runtime.errors import OtherApiGroup, PluginError
 
 KUBECTL = """\
 #!/bin/sh
@@ -73,7 +73,7 @@ def command(*there: str, name: str = "") -> tuple[list[str], entry.Command]:
         tried.append(group())
         if group() in there:
             return 0
-        raise NotHere(REFUSAL, (), name)
+        raise OtherApiGroup(REFUSAL, (), name)
 
     return tried, run
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.runtime.memory import RECORDS_MAX, Memory, place
+from lnamespace.plugins.runtime.memory import RECORDS_MAX, FileCache, connection_key
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 SOURCE = Path(__file__).resolve().parents[2] / "operator"
@@ -27,16 +27,18 @@ esac
 
 
 @pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileCache:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return Memory("kept", 60)
+    return FileCache("kept", 60)
 
 
 def kept(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "lnamespace" / "kept"
 
 
-def test_what_is_remembered_is_known_until_it_is_forgotten(memory: Memory, tmp_path: Path) -> None:
+def test_what_is_remembered_is_known_until_it_is_forgotten(
+    memory: FileCache, tmp_path: Path
+) -> None:
     assert memory.recall("a") == ()
     memory.remember("a", ("--as=me", "--as-group=g"))
     memory.remember("b", ("x",))
@@ -46,7 +48,7 @@ def test_what_is_remembered_is_known_until_it_is_forgotten(memory: Memory, tmp_p
     assert (memory.recall("a"), memory.recall("b")) == ((), ("x",))
 
 
-def test_what_is_remembered_is_not_for_ever(memory: Memory) -> None:
+def test_what_is_remembered_is_not_for_ever(memory: FileCache) -> None:
     memory.remember("a", ("x",))
     assert memory._replace(seconds=0).recall("a") == ()
 
@@ -54,7 +56,9 @@ def test_what_is_remembered_is_not_for_ever(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "content", [b"\xff", b"x\ta\tb\n", b"99999999999\ta\tb\n", b"\n\n", b"1\ta"]
 )
-def test_a_damaged_file_is_as_good_as_none(content: bytes, memory: Memory, tmp_path: Path) -> None:
+def test_a_damaged_file_is_as_good_as_none(
+    content: bytes, memory: FileCache, tmp_path: Path
+) -> None:
     memory.remember("b", ("x",))
     kept(tmp_path).write_bytes(content)
     assert memory.recall("a") == ()
@@ -63,13 +67,13 @@ def test_a_damaged_file_is_as_good_as_none(content: bytes, memory: Memory, tmp_p
 
 
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\u2028b", "a\x1eb"])
-def test_a_name_that_would_be_two_is_not_remembered(name: str, memory: Memory) -> None:
+def test_a_name_that_would_be_two_is_not_remembered(name: str, memory: FileCache) -> None:
     memory.remember("a", (name,))
     assert memory.recall("a") == ()
 
 
 def test_a_file_that_somebody_else_has_put_there_is_not_obeyed(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
+    memory: FileCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.remember("a", ("--as=somebody",))
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
@@ -78,7 +82,7 @@ def test_a_file_that_somebody_else_has_put_there_is_not_obeyed(
 
 @pytest.mark.parametrize("change", ["writable by a group", "writable by all", "a link"])
 def test_in_a_folder_that_others_may_write_nothing_is_read_or_written(
-    change: str, memory: Memory, tmp_path: Path
+    change: str, memory: FileCache, tmp_path: Path
 ) -> None:
     memory.remember("a", ("--as=somebody",))
     folder, before = kept(tmp_path).parent, kept(tmp_path).read_text()
@@ -94,7 +98,7 @@ def test_in_a_folder_that_others_may_write_nothing_is_read_or_written(
 
 
 def test_a_link_that_waits_for_our_number_is_not_written_through(
-    memory: Memory, tmp_path: Path
+    memory: FileCache, tmp_path: Path
 ) -> None:
     memory.remember("a", ("x",))
     other = tmp_path / "other"
@@ -106,20 +110,20 @@ def test_a_link_that_waits_for_our_number_is_not_written_through(
     assert [path.name for path in kept(tmp_path).parent.iterdir()] == ["kept"]
 
 
-def test_a_link_in_place_of_the_file_is_not_read(memory: Memory, tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_file_is_not_read(memory: FileCache, tmp_path: Path) -> None:
     memory.remember("a", ("x",))
     kept(tmp_path).rename(tmp_path / "other")
     kept(tmp_path).symlink_to(tmp_path / "other")
     assert memory.recall("a") == ()
 
 
-def test_nothing_is_remembered_under_no_key(memory: Memory, tmp_path: Path) -> None:
+def test_nothing_is_remembered_under_no_key(memory: FileCache, tmp_path: Path) -> None:
     memory.remember("", ("x",))
     assert memory.recall("") == ()
     assert not kept(tmp_path).exists()
 
 
-def test_only_so_much_is_remembered(memory: Memory) -> None:
+def test_only_so_much_is_remembered(memory: FileCache) -> None:
     for number in range(RECORDS_MAX + 5):
         memory.remember(str(number), ("x",))
     assert sum(memory.recall(str(number)) != () for number in range(RECORDS_MAX + 5)) == RECORDS_MAX
@@ -131,11 +135,11 @@ def test_another_kubeconfig_or_a_changed_one_is_another_place(
     file = tmp_path / "config"
     file.write_text("a")
     monkeypatch.setenv("KUBECONFIG", str(file))
-    first = place(())
-    assert first == place(())
-    assert first != place(("--context=b",))
+    first = connection_key(())
+    assert first == connection_key(())
+    assert first != connection_key(("--context=b",))
     file.write_text("other")
-    assert first != place(())
+    assert first != connection_key(())
 
 
 @pytest.mark.parametrize("name", ["--kubeconfig", "--client-certificate"])
@@ -149,23 +153,23 @@ def test_a_file_that_a_flag_names_is_meant_and_not_its_name(
         monkeypatch.chdir(tmp_path / folder)
         Path("config").write_text("x")
         os.utime("config", ns=(1, 1))
-        places.add(place((f"{name}=config",)))
+        places.add(connection_key((f"{name}=config",)))
     assert len(places) == 2
-    assert place((f"{name}=config",)) in places
+    assert connection_key((f"{name}=config",)) in places
     Path("config").write_text("y")
-    places.add(place((f"{name}=config",)))
+    places.add(connection_key((f"{name}=config",)))
     Path("config").rename("former")
     Path("config").write_text("y")
     os.utime("config", ns=(Path("former").stat().st_mtime_ns,) * 2)
-    places.add(place((f"{name}=config",)))
+    places.add(connection_key((f"{name}=config",)))
     assert len(places) == 4
 
 
 def test_another_kubectl_is_another_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path))
-    first = place(())
+    first = connection_key(())
     monkeypatch.setenv("KUBECTL", "/opt/kubectl")
-    assert first != place(())
+    assert first != connection_key(())
 
 
 @pytest.mark.parametrize("flags", [(), ("--kubeconfig=",), ("--kubeconfig=none",)])
@@ -175,7 +179,7 @@ def test_where_there_is_no_kubeconfig_there_is_no_place(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert place(flags) == ""
+    assert connection_key(flags) == ""
 
 
 DEFAULTS = (

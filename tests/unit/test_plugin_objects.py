@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.plugins.cluster.waiting import standing
+from lnamespace.plugins.cluster.waiting import readiness
 from lnamespace.plugins.commands.creation import read, requested
 from lnamespace.plugins.edits.changes import (
     Grant,
@@ -178,7 +178,7 @@ def test_what_cannot_be_created(argv: list[str]) -> None:
     ],
 )
 def test_how_far_it_is(status: dict[str, Any], ready: bool, reason: str) -> None:
-    found = standing(lns(status))
+    found = readiness(lns(status))
     assert (found.ready, found.reason) == (ready, reason)
 
 

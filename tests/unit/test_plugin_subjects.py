@@ -20,8 +20,8 @@ from lnamespace.plugins.model.subjects import (
 )
 from lnamespace.plugins.model.times import (
     age,
+    format_age,
     format_instant,
-    human,
     parse_duration,
     parse_instant,
     read_instant,
@@ -203,7 +203,7 @@ def test_moments_survive_writing(moment: datetime) -> None:
     ],
 )  # fmt: skip
 def test_lengths_are_shown_as_kubectl_does(seconds: int, text: str) -> None:
-    assert human(timedelta(seconds=seconds)) == text
+    assert format_age(timedelta(seconds=seconds)) == text
 
 
 def test_ages() -> None:

@@ -25,7 +25,7 @@ from tests.unit.support.rbac import JANE, asks, binding, role, rule
 
 
 def one_rule(**wire: list[str]) -> Authorizer:
-    return Authorizer(RoleStore.of([role("r", wire)], [binding("b", "r", "User|jane")]))
+    return Authorizer(RoleStore.from_objects([role("r", wire)], [binding("b", "r", "User|jane")]))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_names_limit_a_rule_and_requests_without_name_are_not_allowed() -> None:
 
 
 def test_a_role_binding_counts_in_its_namespace_only() -> None:
-    store = RoleStore.of(
+    store = RoleStore.from_objects(
         [role("reader", rule("get", "pods"), namespace="n")],
         [binding("b", "reader", "User|jane", namespace="n", kind="Role")],
     )
@@ -118,20 +118,22 @@ def test_a_role_binding_counts_in_its_namespace_only() -> None:
     ],
 )
 def test_a_binding_applies_to_its_subjects(subject: str, user: User, allowed: bool) -> None:
-    store = RoleStore.of(
+    store = RoleStore.from_objects(
         [role("r", rule("get", "pods"))], [binding("b", "r", subject, namespace="n")]
     )
     assert Authorizer(store).allows(user, asks("get", "pods", "n")).allowed is allowed
 
 
 def test_a_service_account_without_namespace_is_nobody_in_a_cluster_role_binding() -> None:
-    store = RoleStore.of([role("r", rule("get", "pods"))], [binding("b", "r", "ServiceAccount|sa")])
+    store = RoleStore.from_objects(
+        [role("r", rule("get", "pods"))], [binding("b", "r", "ServiceAccount|sa")]
+    )
     for user in (service_account("n", "sa"), User("system:serviceaccount::sa")):
         assert not Authorizer(store).allows(user, asks("get", "pods", "n")).allowed
 
 
 def test_the_reason_names_the_binding_in_the_words_of_kubernetes() -> None:
-    store = RoleStore.of(
+    store = RoleStore.from_objects(
         [role("r", rule("get", "pods")), role("x", rule("get", "secrets"), namespace="n")],
         [
             binding("b", "r", "User|joe", "Group|team"),
@@ -149,7 +151,7 @@ def test_the_reason_names_the_binding_in_the_words_of_kubernetes() -> None:
 
 
 def test_a_refusal_names_the_roles_that_do_not_exist() -> None:
-    one = RoleStore.of([], [binding("b", "gone", "User|jane")])
+    one = RoleStore.from_objects([], [binding("b", "gone", "User|jane")])
     assert Authorizer(one).allows(JANE, asks("get", "pods")).reason == (
         'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found'
     )
@@ -202,7 +204,7 @@ def test_a_cluster_role_is_aggregated_from_those_that_it_selects() -> None:
         role("leaf", rule("get", "pods"), labels={"b": "true"}),
         role("no", rule("get", "secrets"), labels={"b": "false"}),
     ]
-    store = RoleStore.of(roles, [binding("b", "all", "User|jane")])
+    store = RoleStore.from_objects(roles, [binding("b", "all", "User|jane")])
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed
     assert not Authorizer(store).allows(JANE, asks("get", "secrets")).allowed
     assert not Authorizer(store).allows(JANE, asks("get", "stale")).allowed
@@ -217,14 +219,14 @@ def test_cluster_roles_that_select_each_other_end() -> None:
         aggregating("two", "to-two", **{"to-one": "true"}),
         role("leaf", rule("get", "pods"), labels={"to-two": "true"}),
     ]
-    store = RoleStore.of(roles, [binding("b", "one", "User|jane")])
+    store = RoleStore.from_objects(roles, [binding("b", "one", "User|jane")])
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed
 
 
 def test_a_long_chain_of_aggregation_is_followed() -> None:
     roles = [aggregating(f"r{n}", f"l{n + 1}", **{f"l{n}": "true"}) for n in range(300)]
     roles.append(role("end", rule("get", "pods"), labels={"l300": "true"}))
-    store = RoleStore.of(roles, [binding("b", "r0", "User|jane")])
+    store = RoleStore.from_objects(roles, [binding("b", "r0", "User|jane")])
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed
 
 
@@ -232,7 +234,7 @@ def test_the_aggregation_of_one_tenant_ends_soon_whatever_its_roles_select() -> 
     labels = {f"l{number}": "true" for number in range(400)}
     roles = [aggregating(f"r{number:03}", *labels, **labels) for number in range(400)]
     end = role("end", rule("get", "pods"), labels=labels)
-    store = RoleStore.of([*roles, end], [binding("b", "r000", "User|jane")])
+    store = RoleStore.from_objects([*roles, end], [binding("b", "r000", "User|jane")])
     assert not Authorizer(store).allows(JANE, asks("get", "secrets")).allowed
     assert next(store.cluster_roles._steps, None) is None  # noqa: SLF001
 
@@ -242,7 +244,7 @@ def test_more_rules_than_can_be_read_allow_nothing_beyond() -> None:
     roles = [role("a", rule("get", "pods")), *(role(f"b{n}", *[long] * 10) for n in range(60))]
     roles.append(role("c", rule("get", "secrets")))
     bindings = [binding(each.name, each.name, "User|jane") for each in roles]
-    authorizer = Authorizer(RoleStore.of(roles, bindings))
+    authorizer = Authorizer(RoleStore.from_objects(roles, bindings))
     assert authorizer.allows(JANE, asks("get", "pods")).allowed
     refused = authorizer.allows(JANE, asks("get", "secrets"))
     assert refused.reason == "RBAC: there are too many rules to read"
@@ -270,7 +272,7 @@ def test_aggregation_selects_by_expressions(expression: dict[str, Any], selected
         role("all", aggregationRule=selectors),
         role("x", rule("get", "pods"), labels={"tier": "a"}),
     ]
-    store = RoleStore.of(roles, [binding("b", "all", "User|jane")])
+    store = RoleStore.from_objects(roles, [binding("b", "all", "User|jane")])
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed is selected
 
 
@@ -284,14 +286,14 @@ def test_a_published_role_has_its_rules_and_what_it_selects_of_the_tenant() -> N
         role("mine", rule("get", "widgets"), labels={"to-admin": "true"}),
         role("admin", rule("get", "secrets")),
     ]
-    store = RoleStore.of(own, [binding("b", "admin", "User|jane")], {"admin": admin})
+    store = RoleStore.from_objects(own, [binding("b", "admin", "User|jane")], {"admin": admin})
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed
     assert Authorizer(store).allows(JANE, asks("get", "widgets")).allowed
     assert not Authorizer(store).allows(JANE, asks("get", "secrets")).allowed
 
 
 def test_an_update_of_the_store_leaves_the_older_state_as_it_was() -> None:
-    before = RoleStore.of([role("r", rule("get", "pods"))])
+    before = RoleStore.from_objects([role("r", rule("get", "pods"))])
     after = before.with_binding(binding("b", "r", "User|jane", namespace="n"))
     later = after.without_binding("n", "b")
     allowed = [
@@ -305,7 +307,7 @@ def test_an_update_of_the_store_leaves_the_older_state_as_it_was() -> None:
 
 
 def test_an_update_keeps_the_indexes_of_all_other_namespaces() -> None:
-    store = RoleStore.of(
+    store = RoleStore.from_objects(
         [role("r", rule("get", "pods"))], [binding("b", "r", "User|jane", namespace="n")]
     )
     after = store.with_binding(binding("b", "r", "User|jane", namespace="m"))
@@ -322,8 +324,8 @@ ADMIN = role("admin", rule("*", "pods"))
 
 
 def of_users(*own: RbacRole) -> Authorizer:
-    table = ResourceTable.of([WIDGETS, NODES, VOLUMES])
-    return Authorizer(RoleStore.of(own, (), {"admin": ADMIN}, base_access(table)))
+    table = ResourceTable.from_types([WIDGETS, NODES, VOLUMES])
+    return Authorizer(RoleStore.from_objects(own, (), {"admin": ADMIN}, base_access(table)))
 
 
 @pytest.mark.parametrize(
@@ -356,7 +358,7 @@ def test_no_object_of_the_tenant_changes_the_base() -> None:
     )
     authorizer = of_users(*forged)
     assert not authorizer.allows(person("ann"), asks("get", "secrets", "n")).allowed
-    unpublished = RoleStore.of(
+    unpublished = RoleStore.from_objects(
         [role("admin", rule("*", "*", "*"))], base=base_access(ResourceTable())
     )
     assert not Authorizer(unpublished).allows(person("ann"), asks("get", "secrets", "n")).allowed

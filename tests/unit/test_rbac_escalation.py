@@ -37,7 +37,7 @@ def bound(name: str, kind: str, to: str) -> bytes:
 
 def authorizer(*objects: RbacRole | RbacBinding) -> Authorizer:
     return Authorizer(
-        RoleStore.of(
+        RoleStore.from_objects(
             [READER, *(each for each in objects if isinstance(each, RbacRole))],
             [BOUND, *(each for each in objects if isinstance(each, RbacBinding))],
         )

@@ -15,7 +15,7 @@ PODS = asks("list", "pods", "n")
 
 def may(*rules: dict[str, list[str]], namespace: str = "") -> Authorizer:
     objects = [role("r", *rules)], [binding("b", "r", "User|jane", namespace=namespace)]
-    return Authorizer(RoleStore.of(*objects))
+    return Authorizer(RoleStore.from_objects(*objects))
 
 
 def test_each_part_of_the_wanted_user_must_be_allowed() -> None:

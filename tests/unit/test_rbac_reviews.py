@@ -9,14 +9,14 @@ from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.reviews import ReviewAnswers
 from lnamespace.rbac.store import RoleStore
 from lnamespace.rbac.token_reviews import token_review_down
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.rbac import JANE, binding, role, rule
 
 NOW = "2026-11-23T06:17:25Z"
-STORE = RoleStore.of(
+STORE = RoleStore.from_objects(
     [role("r", rule("get", "pods"), {"verbs": ["get"], "nonResourceURLs": ["/x"]})],
     [binding("b", "r", "Group|team"), binding("c", "gone", "User|jane", namespace="n")],
 )
@@ -265,7 +265,9 @@ def test_other_resources_are_no_reviews() -> None:
 
 def reviewed(**status: Any) -> Any:
     upstream = {"metadata": {"managedFields": [{}]}, "spec": {"token": "t"}, "status": status}
-    return json.loads(token_review_down(json.dumps(upstream).encode(), View("acme"), {"acme-prod"}))
+    return json.loads(
+        token_review_down(json.dumps(upstream).encode(), TenantView("acme"), {"acme-prod"})
+    )
 
 
 NOBODY = {"user": {}, "error": "invalid bearer token"}
@@ -278,7 +280,7 @@ def test_a_token_that_was_revoked_is_one_that_nobody_issued() -> None:
     }
     answer = json.dumps({"status": {"authenticated": True, "user": user}}).encode()
     for revoked, found in (((), True), (("JTI=2",), True), (("JTI=1", "JTI=2"), None)):
-        down = json.loads(token_review_down(answer, View("acme"), {"acme-prod"}, revoked))
+        down = json.loads(token_review_down(answer, TenantView("acme"), {"acme-prod"}, revoked))
         assert down["status"].get("authenticated") is found
 
 

@@ -24,7 +24,7 @@ STORED = json.dumps({"spec": {"signerName": SIGNER}}).encode()
 
 
 def may(*rules: dict[str, list[str]]) -> Authorizer:
-    return Authorizer(RoleStore.of([role("r", *rules)], [binding("b", "r", "User|jane")]))
+    return Authorizer(RoleStore.from_objects([role("r", *rules)], [binding("b", "r", "User|jane")]))
 
 
 @pytest.mark.parametrize("subresource", ["exec", "attach", "portforward"])

@@ -14,7 +14,7 @@ from lnamespace.errors import SettingsError
 from lnamespace.model.lcluster import RESERVED_TENANTS
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.allowances import Allowances, decode_allowances
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement import (
     Form,
     confine,
@@ -46,7 +46,7 @@ from lnamespace.translate.protocol.status import Refused
 from tests.unit.support.upstream import recorded
 from tests.unit.support.webhook_routes import ROUTE
 
-VIEW = View("acme", webhook_route=ROUTE)
+VIEW = TenantView("acme", webhook_route=ROUTE)
 KUBE_DNS = {"namespace": "kube-system", "name": "kube-dns"}
 ADMISSION = "admissionregistration.k8s.io"
 FLOW = "flowcontrol.apiserver.k8s.io"
@@ -343,10 +343,12 @@ def test_a_kind_has_no_name_by_which_kubectl_knows_one_of_the_platform(
     with pytest.raises(Refused):
         confine_operations(CRD, "", [operation("replace", "/spec/names", value)], VIEW)
     nested = "tenancy.loblaw.digital"
-    view = View("acme", allowances=Allowances(definition_groups=frozenset({nested})))
+    view = TenantView("acme", allowances=Allowances(definition_groups=frozenset({nested})))
     written = kinds(nested, **names)
     assert confine(CRD, "", written, view) == written
-    view = View("acme", allowances=Allowances(no_kind_names=frozenset({"certificates", "cert"})))
+    view = TenantView(
+        "acme", allowances=Allowances(no_kind_names=frozenset({"certificates", "cert"}))
+    )
     for more in ({"plural": "certificates"}, {"shortNames": ["cert"]}):
         with pytest.raises(Refused):
             confine(CRD, "", kinds(**more), view)
@@ -390,14 +392,14 @@ def test_what_the_platform_allows_is_read_from_the_values_of_the_chart() -> None
 
 
 def test_what_the_platform_allows_is_as_the_tenant_wrote_it() -> None:
-    view = View("acme", allowances=Allowances(provisioners=frozenset({"d"})))
+    view = TenantView("acme", allowances=Allowances(provisioners=frozenset({"d"})))
     upstream = confine(STORAGE_CLASS, "", named("s", provisioner="d"), view)
     assert upstream["provisioner"] == "d"
 
 
 @given(st.text(min_size=1))
 def test_no_two_provisioners_become_one(provisioner: str) -> None:
-    view = View("acme", allowances=Allowances(provisioners=frozenset({"d"})))
+    view = TenantView("acme", allowances=Allowances(provisioners=frozenset({"d"})))
     upstream = confine(STORAGE_CLASS, "", named("s", provisioner=provisioner), view)
     assert restore(STORAGE_CLASS, upstream, view)["provisioner"] == provisioner
 

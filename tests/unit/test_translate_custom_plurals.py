@@ -8,7 +8,7 @@ from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.attributes import request_attributes
 from lnamespace.translate.bodies.encoded import answer_down, request_up
 from lnamespace.translate.bodies.patches import patch_up
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.request import ResourceRequest, parse_request
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 from lnamespace.translate.requests.targets import upstream_target
@@ -44,7 +44,7 @@ SELECTORS = "labelSelector=auth.example.com/aggregate-to-view&fieldSelector=spec
 def treated(plural: str, *, namespaced: bool) -> list[str]:
     """Return what becomes of requests for a custom resource of a plural."""
     resource = ResourceType("example.com", plural, "Thing", namespaced=namespaced, custom=True)
-    view = View("acme", ResourceTable.of([resource]))
+    view = TenantView("acme", ResourceTable.from_types([resource]))
     inside = "/namespaces/prod" if namespaced else ""
     path = f"/apis/example.com/v1{inside}/{plural}"
     object_ = json.loads(json.dumps(OBJECT))

@@ -9,7 +9,7 @@ import pytest
 from lnamespace.gateway.tenants.default_classes import DefaultClasses, MarkedClasses
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.translate.bodies.encoded import request_up
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.default_classes import (
     INGRESS_CLASSES,
     STORAGE_CLASSES,
@@ -21,13 +21,13 @@ from lnamespace.translate.protocol.resources import ResourceType
 INGRESS = ResourceType("networking.k8s.io", "ingresses", "Ingress", namespaced=True)
 CLAIM = ResourceType("", "persistentvolumeclaims", "PersistentVolumeClaim", namespaced=True)
 DEFAULTS = {INGRESS_CLASSES: "acme-nginx", STORAGE_CLASSES: "acme-fast"}
-ACME = View("acme", default_classes=DEFAULTS)
+ACME = TenantView("acme", default_classes=DEFAULTS)
 LABEL = "tenancy.loblaw.digital/lcluster"
 MARK = "lcluster.tenancy.loblaw.digital/ingressclass.kubernetes.io.is-default-class"
 
 
 def sent(
-    resource: ResourceType, body: dict[str, Any], view: View = ACME, verb: str = "create"
+    resource: ResourceType, body: dict[str, Any], view: TenantView = ACME, verb: str = "create"
 ) -> Any:
     request = ResourceRequest(verb, resource, "v1", "prod", "" if verb == "create" else "x")
     return json.loads(request_up(request, "application/json", json.dumps(body).encode(), view)[1])
@@ -94,21 +94,21 @@ def test_a_tenants_default_follows_its_classes() -> None:
     found = DefaultClasses(LABEL)
     first, unmarked = watched(ingress_class("acme-a")), watched(ingress_class("acme-a", mark=""))
     assert found.change(INGRESS_CLASSES, None, first) == "acme"
-    assert found.of("acme") == {INGRESS_CLASSES: "acme-a"}
+    assert found.defaults_for("acme") == {INGRESS_CLASSES: "acme-a"}
     assert found.change(INGRESS_CLASSES, first, first) == "", "nothing is another"
     assert found.change(INGRESS_CLASSES, first, unmarked) == "acme"
-    assert found.of("acme") == {}
+    assert found.defaults_for("acme") == {}
     assert found.change(INGRESS_CLASSES, unmarked, first) == "acme"
     assert found.change(INGRESS_CLASSES, first, None) == "acme"
-    assert found.of("acme") == {}
-    assert found.of("beta") == {}
+    assert found.defaults_for("acme") == {}
+    assert found.defaults_for("beta") == {}
 
 
 def test_a_class_of_the_platform_is_no_tenants_default() -> None:
     plain = json.dumps({"metadata": {"name": "acme-a", "annotations": {MARK: "true"}}}).encode()
     found = DefaultClasses(LABEL)
     assert found.change(INGRESS_CLASSES, None, watched(plain)) == ""
-    assert found.of("acme") == {}
+    assert found.defaults_for("acme") == {}
 
 
 def test_many_classes_that_are_marked_are_listed_in_a_moment() -> None:
@@ -121,4 +121,4 @@ def test_many_classes_that_are_marked_are_listed_in_a_moment() -> None:
     for each in listed:
         found.change(INGRESS_CLASSES, None, each)
     assert time.process_time() - began < 3
-    assert found.of("acme") == {INGRESS_CLASSES: "acme-19999"}
+    assert found.defaults_for("acme") == {INGRESS_CLASSES: "acme-19999"}

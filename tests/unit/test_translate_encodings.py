@@ -2,7 +2,7 @@
 
 import pytest
 from lnamespace.kube.media_types import JSON
-from lnamespace.translate.protocol.encodings import Encoding, encoding_of
+from lnamespace.translate.protocol.encodings import NegotiatedEncoding, encoding_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused
@@ -37,7 +37,7 @@ def test_a_client_is_answered_in_json_if_it_takes_it(
     accept: str, media_type: str, asked: str
 ) -> None:
     request = ResourceRequest("list", PODS, "v1")
-    assert encoding_of(request, accept) == Encoding(media_type, asked)
+    assert encoding_of(request, accept) == NegotiatedEncoding(media_type, asked)
 
 
 METADATA = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -86,7 +86,7 @@ def test_what_is_asked_and_never_kept_has_no_table() -> None:
     with pytest.raises(Refused) as caught:
         encoding_of(request, TABLE)
     assert caught.value.status.code == 406
-    assert encoding_of(request, f"{TABLE}, {JSON}") == Encoding(JSON, JSON)
+    assert encoding_of(request, f"{TABLE}, {JSON}") == NegotiatedEncoding(JSON, JSON)
 
 
 def test_a_watch_has_no_yaml() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import answer_down, events_down, request_up
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.protobuf.schema import schema_file
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import GroupResource, ResourceTable, ResourceType
@@ -36,9 +36,9 @@ def _kinds() -> Iterator[tuple[str, str, ResourceType]]:
 
 
 KINDS = {key: (version, resource) for key, version, resource in _kinds()}
-ACME = View(
+ACME = TenantView(
     "acme",
-    ResourceTable.of([*(resource for _, resource in KINDS.values()), WIDGETS, GADGETS]),
+    ResourceTable.from_types([*(resource for _, resource in KINDS.values()), WIDGETS, GADGETS]),
     {
         GroupResource(RBAC, "clusterroles"): frozenset({"admin"}),
         GroupResource("storage.k8s.io", "storageclasses"): frozenset({"standard"}),

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.keys import (
     key_down,
     manager_down,
@@ -12,7 +12,7 @@ from lnamespace.translate.objects.keys import (
     role_key_up,
 )
 
-ACME = View("acme")
+ACME = TenantView("acme")
 DOMAINS = st.sampled_from(
     [
         "",
@@ -46,7 +46,7 @@ def test_no_two_keys_become_one(domain: str, name: str, other: str, another: str
 
 
 def test_a_label_as_long_as_kubeflows_is_one_that_kubernetes_takes() -> None:
-    view = View("a" * 20)
+    view = TenantView("a" * 20)
     upstream = role_key_up(view, OF_KUBEFLOW)
     domain, _, name = upstream.rpartition("/")
     assert len(domain) <= 253

@@ -8,7 +8,7 @@ import pytest
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies import long_lists
 from lnamespace.translate.bodies.encoded import answer_down
-from lnamespace.translate.bodies.long_lists import LONG, answer_down_in_steps
+from lnamespace.translate.bodies.long_lists import LONG_ANSWER, answer_down_in_steps
 from lnamespace.translate.protocol.request import ResourceRequest
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked
@@ -86,12 +86,12 @@ def table(objects: list[Any]) -> bytes:
             asked("clusterroles", "list"),
             table([*items("clusterroles", "acme-a"), *items("clusterroles", "beta-b")]),
         ),
-        (asked("configmaps", "list"), table([]) + b" " * LONG),
-        (asked("configmaps", "list"), table(["x" * LONG])),
+        (asked("configmaps", "list"), table([]) + b" " * LONG_ANSWER),
+        (asked("configmaps", "list"), table(["x" * LONG_ANSWER])),
         (asked("configmaps", "get", name="a"), listed("ConfigMap", None)),
-        (asked("configmaps", "list"), listed("ConfigMapList", None) + b" " * LONG),
-        (asked("configmaps", "list"), listed("ConfigMapList", []) + b" " * LONG),
-        (asked("configmaps", "list"), listed("ConfigMapList", ["x" * LONG])),
+        (asked("configmaps", "list"), listed("ConfigMapList", None) + b" " * LONG_ANSWER),
+        (asked("configmaps", "list"), listed("ConfigMapList", []) + b" " * LONG_ANSWER),
+        (asked("configmaps", "list"), listed("ConfigMapList", ["x" * LONG_ANSWER])),
     ],
 )
 def test_a_long_list_comes_down_as_in_one_step(request_: ResourceRequest, body: bytes) -> None:
@@ -115,7 +115,7 @@ def test_others_may_run_between_the_steps_of_a_long_list(name: str, cost: int) -
     """Objects of which only the namespace is translated take a quarter of the time, or less."""
     body, request = listed("ConfigMapList", items("configmaps", name)), asked("configmaps", "list")
     _, steps = run(answer_down_in_steps(request, body, ACME))
-    assert steps >= len(body) // LONG // cost
+    assert steps >= len(body) // LONG_ANSWER // cost
     _, steps = run(answer_down_in_steps(request, listed("ConfigMapList", []), ACME))
     assert steps == 0
 
@@ -124,7 +124,7 @@ def test_others_may_run_between_the_rows_of_a_long_table() -> None:
     """Clients like kubectl ask for tables: one of 20,000 rows took a second in one step."""
     body = table(items("configmaps", "acme"))
     _, steps = run(answer_down_in_steps(asked("configmaps", "list"), body, ACME))
-    assert steps >= len(body) // LONG
+    assert steps >= len(body) // LONG_ANSWER
 
 
 def test_others_may_run_between_objects_that_take_long_for_their_length(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import request_up
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, RBAC, asked, down, up
@@ -93,7 +93,9 @@ def test_a_name_that_is_no_text_is_left_to_the_api_server() -> None:
 def test_a_name_is_not_spelled_by_each_type_that_spells_alike() -> None:
     # A rule for everything with 34 KB of names spelled each by 60 types, and took seconds.
     names = [f"n{number}" for number in range(1_000)]
-    with patch.object(View, "name_up", autospec=True, side_effect=View.name_up) as spelled:
+    with patch.object(
+        TenantView, "name_up", autospec=True, side_effect=TenantView.name_up
+    ) as spelled:
         assert shown_names(NAMED_RULES["everything"][0], names) == names
     # Up, and twice on the way down.
     assert spelled.call_count <= 1 + 3 * len(names) * (1 + len(ACME.spelled_apart))

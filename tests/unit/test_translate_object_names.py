@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.translate.bodies.object_names import refuse_names
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import object_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.translators import object_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 from lnamespace.translate.protocol.status import ApiStatus, Refused
@@ -16,7 +16,7 @@ from tests.unit.support.translation import ACME, TYPES
 
 
 def judged(
-    plural: str, body: dict[str, Any], verb: str = "create", view: View = ACME
+    plural: str, body: dict[str, Any], verb: str = "create", view: TenantView = ACME
 ) -> ApiStatus | None:
     members = object_of(msgspec.json.encode(body))
     assert members is not None
@@ -109,7 +109,7 @@ def test_the_words_are_those_of_a_plain_api_server() -> None:
 def test_no_custom_resources_may_be_defined_in_a_published_group(name: str, reason: str) -> None:
     group = name.partition(".")[2]
     usable = ResourceType(group, "certificates", "Certificate", namespaced=True)
-    resources = ResourceTable.of((*ACME.resources.types, usable))
+    resources = ResourceTable.from_types((*ACME.resources.types, usable))
     view = replace(ACME, resources=resources, platform_groups=frozenset({group}))
     body = named(name) | {"spec": {"group": group}}
     status = judged("customresourcedefinitions", body, view=view)

@@ -90,7 +90,9 @@ def test_documents_of_the_platform_have_one_hash_and_own_documents_have_another(
 def test_a_hash_changes_with_what_is_served() -> None:
     index = parse_index(recorded("openapi-v3.json"))
     before = served("acme")
-    fewer = before.resources.of(each for each in before.resources.types if each.plural != "nodes")
+    fewer = before.resources.from_types(
+        each for each in before.resources.types if each.plural != "nodes"
+    )
     changed = json.loads(index_down(index, ServedPaths(before.groups, fewer)))["paths"]
     same = json.loads(index_down(index, before))["paths"]
     assert {path for path in same if same[path] != changed[path]} == {"api/v1"}

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.policy_expressions import (
     PolicyExpressions,
     policy_expression_down,
@@ -14,7 +14,7 @@ from lnamespace.translate.objects.texts import text_down
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused
 
-VIEW = View("acme")
+VIEW = TenantView("acme")
 NAMESPACE = (
     "(request.namespace.startsWith('acme-') ? request.namespace.substring(5) : request.namespace)"
 )

@@ -232,7 +232,7 @@ def test_only_what_discovery_shows_is_served() -> None:
         verbs=frozenset({"get", "list"}),
         subresources=(Subresource("log", frozenset({"get"})),),
     )
-    table = ResourceTable.of([shown])
+    table = ResourceTable.from_types([shown])
     pod = "/api/v1/namespaces/a/pods/b"
     assert parse_request("GET", f"{pod}/log", table, "acme")
     for method, target, status in [

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from lnamespace.translate.bodies.encoded import request_up
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol import protobuf
 from lnamespace.translate.protocol.protobuf.envelope import PREFIX
 from lnamespace.translate.protocol.protobuf.wire import delimited
@@ -16,7 +16,7 @@ CONFIG_MAPS = ResourceType("", "configmaps", "ConfigMap", namespaced=True)
 WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
 CREATE = ResourceRequest("create", CONFIG_MAPS, "v1", namespace="prod")
 DELETE = ResourceRequest("delete", CONFIG_MAPS, "v1", namespace="prod", name="a")
-VIEW = View("acme")
+VIEW = TenantView("acme")
 OBJECT = {
     "kind": "ConfigMap",
     "apiVersion": "v1",

@@ -13,7 +13,7 @@ from lnamespace.translate.names.acting_users import (
     extra_value,
     user_info_down,
 )
-from lnamespace.translate.objects.plans import Foreign
+from lnamespace.translate.objects.translators import ForeignObject
 from lnamespace.translate.protocol.status import Refused
 from lnamespace.translate.webhooks.admission_reviews import AdmissionReview, read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
@@ -171,7 +171,7 @@ def test_an_answer_writes_nothing_into_the_platforms_audit_log() -> None:
     ],
 )
 def test_a_review_about_others_is_not_passed_on(about: Any) -> None:
-    with pytest.raises(Foreign):
+    with pytest.raises(ForeignObject):
         review({**POD, "request": POD["request"] | about})
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.answers import AnswerTranslator
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import Foreign
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.translators import ForeignObject
 from lnamespace.translate.protocol.request import ResourceRequest
 
 from tests.unit.support.translation import ACME, LABEL, TYPES, asked
@@ -36,11 +36,11 @@ class Decoding(AnswerTranslator):
         return None
 
 
-def decoded(request: ResourceRequest, body: bytes, view: View = ACME) -> bytes | None:
+def decoded(request: ResourceRequest, body: bytes, view: TenantView = ACME) -> bytes | None:
     members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     try:
         return msgspec.json.encode(Decoding(request, view).answer(members))
-    except Foreign:
+    except ForeignObject:
         return None
 
 
@@ -97,7 +97,7 @@ def test_kinds_with_rules_of_their_own_are_not_spliced(plural: str) -> None:
 
 
 def test_a_tenant_may_be_named_as_what_stands_in_every_object() -> None:
-    view = View("metadata", ACME.resources)
+    view = TenantView("metadata", ACME.resources)
     body = msgspec.json.encode({"metadata": HEAD | {"namespace": "metadata-prod"}})
     translator = AnswerTranslator(asked("configmaps"), view)
     assert translator.spliced(body) is None
@@ -106,7 +106,7 @@ def test_a_tenant_may_be_named_as_what_stands_in_every_object() -> None:
 
 @pytest.mark.parametrize("in_pod", [False, True])
 def test_a_list_is_spliced_together_or_one_by_one(in_pod: bool) -> None:
-    view = View("acme", ACME.resources, in_pod=in_pod)
+    view = TenantView("acme", ACME.resources, in_pod=in_pod)
     plain = [{"metadata": HEAD | {"name": f"n{number}"}} for number in range(3)]
     named = [*plain, {"metadata": HEAD | {"name": "acme-n"}}]
     for items in (plain, named):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from lnamespace.translate.discovery.groups import resource_table
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.synthetic_objects import (
     SyntheticObjects,
     build_synthetic_objects,
@@ -17,7 +17,7 @@ from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.upstream import discovered
 
-VIEW = View("acme", resource_table(discovered(), "acme"))
+VIEW = TenantView("acme", resource_table(discovered(), "acme"))
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 

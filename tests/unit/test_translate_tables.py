@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from lnamespace.translate.bodies.cells import PRINTED_NAMES
 from lnamespace.translate.objects.confinement.kinds import rules_of
-from lnamespace.translate.objects.confinement.rules import Mapped
+from lnamespace.translate.objects.confinement.rules import MappedField
 
 from tests.unit.test_translate_every_kind import KINDS
 
@@ -30,7 +30,7 @@ def mapped() -> Iterator[tuple[str, str, str]]:
     """Give every field that is written in another way upstream."""
     for _, resource in KINDS.values():
         for rule in rules_of(resource):
-            if isinstance(rule, Mapped):
+            if isinstance(rule, MappedField):
                 yield resource.group, resource.plural, ".".join(rule.path)
 
 

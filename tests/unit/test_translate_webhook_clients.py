@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import GatewayService, TenantWebhook, WebhookPath
 from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
 from lnamespace.translate.objects.confinement.rules import ConfinedBody, Form
@@ -15,7 +15,7 @@ from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.webhook_routes import ROUTE
 
-VIEW = View("acme", webhook_route=ROUTE)
+VIEW = TenantView("acme", webhook_route=ROUTE)
 WEBHOOKS = ResourceType(
     "admissionregistration.k8s.io",
     "validatingwebhookconfigurations",
@@ -41,7 +41,7 @@ services = st.builds(
 )
 
 
-def confined(config: Any, form: Form = Form.WHOLE, view: View = VIEW) -> Any:
+def confined(config: Any, form: Form = Form.WHOLE, view: TenantView = VIEW) -> Any:
     """Return a client in upstream spelling."""
     holder = {"clientConfig": config}
     confine_client(holder, "clientConfig", ConfinedBody({}, WEBHOOKS, view, form))
@@ -109,7 +109,7 @@ def test_what_the_api_server_could_not_judge_is_refused(config: Any, why: str) -
 
 def test_without_a_way_to_the_gateway_there_are_no_webhooks() -> None:
     with pytest.raises(Refused, match="the platform asks no webhooks of LClusters"):
-        confined({"service": {"namespace": "acme-a", "name": "b"}}, view=View("acme"))
+        confined({"service": {"namespace": "acme-a", "name": "b"}}, view=TenantView("acme"))
 
 
 def test_a_service_upstream_that_is_not_this_tenants_stays() -> None:

@@ -3,11 +3,11 @@
 * :mod:`~lnamespace.access.conventions` - names, labels and choices of one instance.
 * :mod:`~lnamespace.access.entries` - which entries of the lists are in force.
 * :mod:`~lnamespace.access.ownership` - who owns the Namespace of an LNamespace's name.
-* :mod:`~lnamespace.access.tenant` - all desired objects of one LNamespace, built of
+* :mod:`~lnamespace.access.lnamespace` - all desired objects of one LNamespace, built of
   :mod:`~lnamespace.access.grants` (roles and bindings), :mod:`~lnamespace.access.sudo` (two
   layouts), :mod:`~lnamespace.access.profiles` (quota, limits, network policy, labels) and
   :mod:`~lnamespace.access.cost_labels`; RBAC objects by :mod:`~lnamespace.access.rbac`.
-* :mod:`~lnamespace.access.person` - the objects of one person, shared by their LNamespaces.
+* :mod:`~lnamespace.access.impersonator` - the objects of one person, shared by their LNamespaces.
 * :mod:`~lnamespace.access.limit` - how many LNamespaces a requester may have.
 * :mod:`~lnamespace.access.lcluster` - what an LCluster needs upstream;
   :mod:`~lnamespace.access.lcluster_content` - how many namespaces and definitions it may have.

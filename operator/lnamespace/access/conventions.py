@@ -65,7 +65,7 @@ class Conventions:
         names = self.names
         return ManagedMetadata(
             manager=names.prefix,
-            labels=(names.tenant_label, names.class_label, *cost_labels.cost_label_keys(names)),
+            labels=(names.lnamespace_label, names.class_label, *cost_labels.cost_label_keys(names)),
             annotations=(
                 names.owner_annotation,
                 names.adopted_annotation,
@@ -88,12 +88,12 @@ class Conventions:
         """Return the apiVersion of LNamespaces, as owner references have it."""
         return f"{self.names.group}/{VERSION}"
 
-    def labels(self, tenant: str = "") -> dict[str, str]:
-        """Return the labels of an object of ``tenant``, or of none."""
+    def labels(self, lnamespace: str = "") -> dict[str, str]:
+        """Return the labels of an object of ``lnamespace``, or of none."""
         labels = {MANAGED_BY: self.names.prefix}
         if self.names.class_name:
             labels |= {self.names.class_label: self.names.class_name}
-        return labels | {self.names.tenant_label: tenant} if tenant else labels
+        return labels | {self.names.lnamespace_label: lnamespace} if lnamespace else labels
 
 
 def conventions_of(settings: Settings) -> Conventions:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from lnamespace.model.lnamespace import TenantSpec
+from lnamespace.model.lnamespace import CommonSpec
 from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, next_expiry
 
@@ -26,7 +26,7 @@ class ActiveEntries:
     changes_at: datetime | None = None
 
 
-def active_entries(spec: TenantSpec, now: datetime) -> ActiveEntries:
+def active_entries(spec: CommonSpec, now: datetime) -> ActiveEntries:
     """Return the entries in force at ``now``: not expired, and breaking no rule.
 
     An entry that breaks a rule is there only if admission was bypassed; the others of its list
@@ -45,7 +45,7 @@ def active_entries(spec: TenantSpec, now: datetime) -> ActiveEntries:
     )
 
 
-def sudoer_expiries(spec: TenantSpec) -> dict[Subject, datetime | None]:
+def sudoer_expiries(spec: CommonSpec) -> dict[Subject, datetime | None]:
     """Return when each sudoer stops being one; None if never."""
     until: dict[Subject, datetime | None] = {}
     for member in spec.sudoers:

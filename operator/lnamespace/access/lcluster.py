@@ -14,6 +14,7 @@ from enum import Enum
 from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.entries import ActiveEntries
+from lnamespace.access.rbac import CLUSTER_ADMIN
 from lnamespace.kube.objects import Object, ObjectMeta, ObjectRef, PolicyRule, RoleRef
 from lnamespace.kube.plan import MetadataPatch
 from lnamespace.kube.resources import (
@@ -26,12 +27,11 @@ from lnamespace.kube.state import DesiredObject, ObservedObject, desired_object
 from lnamespace.model.lcluster import PLURAL, LCluster
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING
 
-POD_SECURITY = "pod-security.kubernetes.io/enforce"
-POD_SECURITY_LEVELS = ("baseline", "restricted")
+POD_SECURITY_ENFORCE = "pod-security.kubernetes.io/enforce"
+TENANT_POD_SECURITY_LEVELS = ("baseline", "restricted")
 """The levels that a tenant may choose. The level ``privileged`` lets a pod take over its node, and
-with it the pods of other tenants (https://kubernetes.io/docs/concepts/security/pod-security-standards/)."""
-
-CLUSTER_ADMIN = "cluster-admin"
+with it the pods of other tenants
+(https://kubernetes.io/docs/concepts/security/pod-security-standards/)."""
 
 
 class NamespaceOwner(Enum):
@@ -72,8 +72,8 @@ def namespace_metadata_patch(
 ) -> MetadataPatch | None:
     """Return the labels and annotations that a tenant's Namespace lacks; None if it has all."""
     labels, annotations = _namespace_metadata(lcluster, conventions)
-    if found.labels.get(POD_SECURITY) in POD_SECURITY_LEVELS:
-        del labels[POD_SECURITY]
+    if found.labels.get(POD_SECURITY_ENFORCE) in TENANT_POD_SECURITY_LEVELS:
+        del labels[POD_SECURITY_ENFORCE]
     changed = {key: value for key, value in labels.items() if found.labels.get(key) != value}
     if changed or found.annotations | annotations != found.annotations:
         return MetadataPatch(NAMESPACE, found, labels, annotations)
@@ -179,5 +179,8 @@ def _namespace_metadata(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the labels and annotations of a Namespace of the tenant."""
     names = conventions.names
-    labels = {names.lcluster_label: lcluster.name, POD_SECURITY: POD_SECURITY_LEVELS[0]}
+    labels = {
+        names.lcluster_label: lcluster.name,
+        POD_SECURITY_ENFORCE: TENANT_POD_SECURITY_LEVELS[0],
+    }
     return labels, {names.lcluster_annotation: lcluster.uid}

@@ -17,7 +17,7 @@ class ContentLimits:
     namespaces: int = 0
     definitions: int = 0
 
-    def of(self, lcluster: LCluster) -> "ContentLimits":
+    def limits_for(self, lcluster: LCluster) -> "ContentLimits":
         """Return the limits of one LCluster: its own, and these where it has none."""
         own = lcluster.spec.limits
         return ContentLimits(

@@ -59,9 +59,9 @@ class RequesterLimits:
         Empty if that account has no limit: it creates namespaces for others, whose ServiceAccounts
         count to accounts of their own.
         """
-        return account if self.of(self.account(account)) is not None else ""
+        return account if self.limit_for(self.account(account)) is not None else ""
 
-    def of(self, account: str) -> int | None:
+    def limit_for(self, account: str) -> int | None:
         """Return how many an account may have; None if it has no limit."""
         if account in self.exceptions:
             return self.exceptions[account] or None
@@ -69,7 +69,7 @@ class RequesterLimits:
 
     def exceeded(self, requester: str, used: int) -> str:
         """Return why a requester who has ``used`` gets no more; empty if they do."""
-        limit = self.of(self.account(requester))
+        limit = self.limit_for(self.account(requester))
         return "" if limit is None or used < limit else self.refusal(requester, used)
 
     def refusal(self, requester: str, used: int) -> str:
@@ -77,8 +77,9 @@ class RequesterLimits:
         account = self.account(requester)
         listing = f" (see: {self.listing})" if self.listing else ""
         return (
-            f'exceeded limit: "{account}" has {max(used, self.of(account) or 0)} of '
-            f"{self.of(account) or 0} {self.plural}; delete one that is no longer needed{listing}, "
+            f'exceeded limit: "{account}" has {max(used, self.limit_for(account) or 0)} of '
+            f"{self.limit_for(account) or 0} {self.plural}; "
+            f"delete one that is no longer needed{listing}, "
             "or ask a cluster administrator for more"
         )
 

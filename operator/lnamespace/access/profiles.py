@@ -69,9 +69,9 @@ def profile_objects(
     return tuple(_profile_object(lns, kind, spec, conventions) for kind, spec in specs)
 
 
-def profile_refs(tenant: str) -> tuple[ObjectRef, ...]:
+def profile_refs(lnamespace: str) -> tuple[ObjectRef, ...]:
     """Return where profile objects of an LNamespace may be."""
-    return tuple((kind, (tenant, PROFILE_OBJECT_NAME)) for kind in PROFILE_RESOURCES)
+    return tuple((kind, (lnamespace, PROFILE_OBJECT_NAME)) for kind in PROFILE_RESOURCES)
 
 
 def namespace_labels(

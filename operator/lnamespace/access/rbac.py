@@ -14,6 +14,9 @@ from lnamespace.kube.resources import (
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, desired_object
 from lnamespace.model.subject import Subject, SubjectKind
 
+CLUSTER_ADMIN = "cluster-admin"
+"""The ClusterRole of Kubernetes that may do everything."""
+
 
 def subject(of: Subject) -> RbacSubject:
     """Return a subject of a binding, with the defaults that the API server would fill in."""

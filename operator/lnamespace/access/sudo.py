@@ -2,7 +2,7 @@
 
 * ``group``: a sudoer impersonates themselves, in a group that is cluster-admin in the Namespace.
   This takes a ClusterRole and a ClusterRoleBinding for each LNamespace, and two more for each
-  person (:mod:`lnamespace.access.person`).
+  person (:mod:`lnamespace.access.impersonator`).
 * ``serviceaccount``: a sudoer impersonates a ServiceAccount that stands for the LNamespace, in a
   namespace of the operator's own. All objects are in namespaces, and no person has objects.
 
@@ -17,6 +17,7 @@ from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.grants import GrantBuilder
+from lnamespace.access.rbac import CLUSTER_ADMIN
 from lnamespace.kube.objects import ObjectRef, RbacSubject
 from lnamespace.kube.plan import Getter
 from lnamespace.kube.resources import (
@@ -29,22 +30,19 @@ from lnamespace.kube.state import DesiredObject
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING
 
-POWER = "cluster-admin"
-"""The ClusterRole that a sudoer has in the Namespace, for the length of a command."""
 
-
-def sudo_subject(tenant: str, conventions: Conventions) -> RbacSubject:
-    """Return the subject that the sudoers of ``tenant`` act as."""
+def sudo_subject(lnamespace: str, conventions: Conventions) -> RbacSubject:
+    """Return the subject that the sudoers of ``lnamespace`` act as."""
     if conventions.sudo is SudoLayout.GROUP:
-        return rbac.group(conventions.names.sudoers_group(tenant))
-    return rbac.subject(conventions.names.sudo_account(tenant))
+        return rbac.group(conventions.names.sudoers_group(lnamespace))
+    return rbac.subject(conventions.names.sudo_account(lnamespace))
 
 
-def impersonation_target(tenant: str, conventions: Conventions) -> tuple[str, str]:
+def impersonation_target(lnamespace: str, conventions: Conventions) -> tuple[str, str]:
     """Return the group and the user that sudoers impersonate; one of them is empty."""
     if conventions.sudo is SudoLayout.GROUP:
-        return conventions.names.sudoers_group(tenant), ""
-    return "", conventions.names.sudo_account(tenant).username
+        return conventions.names.sudoers_group(lnamespace), ""
+    return "", conventions.names.sudo_account(lnamespace).username
 
 
 def sudo_objects(
@@ -58,24 +56,24 @@ def sudo_objects(
         rule = rbac.impersonate("groups", act_as.name)
         return (
             *grants.role_and_binding(name, rule, sudoers),
-            grants.role_binding(SUDOERS_BINDING, POWER, (act_as,)),
+            grants.role_binding(SUDOERS_BINDING, CLUSTER_ADMIN, (act_as,)),
         )
     rule = rbac.impersonate("serviceaccounts", act_as.name)
     return (
         *grants.role_and_binding(name, rule, sudoers, names.sudo_namespace),
-        grants.role_binding(ACCOUNT_BINDING, POWER, (act_as,)),
+        grants.role_binding(ACCOUNT_BINDING, CLUSTER_ADMIN, (act_as,)),
     )
 
 
-def sudo_refs(tenant: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+def sudo_refs(lnamespace: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
     """Return where the objects of :func:`sudo_objects` are, bindings first."""
-    name = conventions.names.sudoer(tenant)
+    name = conventions.names.sudoer(lnamespace)
     if conventions.sudo is SudoLayout.GROUP:
         binding, role, inside, at = CLUSTER_ROLE_BINDING, CLUSTER_ROLE, SUDOERS_BINDING, ""
     else:
         binding, role, inside = ROLE_BINDING, ROLE, ACCOUNT_BINDING
         at = conventions.names.sudo_namespace
-    return (binding, (at, name)), (ROLE_BINDING, (tenant, inside)), (role, (at, name))
+    return (binding, (at, name)), (ROLE_BINDING, (lnamespace, inside)), (role, (at, name))
 
 
 # When the layout of a running cluster is changed, the objects of the previous layout stay until
@@ -88,18 +86,18 @@ def previous_conventions(conventions: Conventions) -> Conventions:
     return replace(conventions, sudo=both[conventions.sudo is SudoLayout.GROUP])
 
 
-def previous_is_present(tenant: str, conventions: Conventions, get: Getter) -> bool:
+def previous_is_present(lnamespace: str, conventions: Conventions, get: Getter) -> bool:
     """Return whether any object of the previous layout is still there."""
-    return any(get(*ref) for ref in sudo_refs(tenant, previous_conventions(conventions)))
+    return any(get(*ref) for ref in sudo_refs(lnamespace, previous_conventions(conventions)))
 
 
-def previous_is_complete(tenant: str, conventions: Conventions, get: Getter) -> bool:
+def previous_is_complete(lnamespace: str, conventions: Conventions, get: Getter) -> bool:
     """Return whether all objects of the previous layout are still there.
 
     Some of them alone give nobody anything and prove nothing: users of the Namespace can create a
     RoleBinding of any name there, but none of the others.
     """
-    return all(get(*ref) for ref in sudo_refs(tenant, previous_conventions(conventions)))
+    return all(get(*ref) for ref in sudo_refs(lnamespace, previous_conventions(conventions)))
 
 
 def previous_bindings(

@@ -49,12 +49,12 @@ class Right:
 
 @dataclass(frozen=True)
 class VettingResult:
-    """A role compared with a snapshot; ``powers`` are vetted rights that are dangerous."""
+    """A role compared with a snapshot; ``dangerous`` are vetted rights that are dangerous."""
 
     refused: tuple[Right, ...] = ()
     gained: tuple[Right, ...] = ()
     lost: tuple[Right, ...] = ()
-    powers: tuple[Right, ...] = ()
+    dangerous: tuple[Right, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -70,7 +70,7 @@ def vet_rights(present: frozenset[Right], vetted: frozenset[Right]) -> VettingRe
         refused=tuple(sorted(refused)),
         gained=tuple(sorted(gained)),
         lost=tuple(sorted(right for right in vetted if not covered(right, present))),
-        powers=tuple(sorted(right for right in present - refused - gained if warning(right))),
+        dangerous=tuple(sorted(right for right in present - refused - gained if warning(right))),
     )
 
 

@@ -78,7 +78,7 @@ async def _serve(settings: Settings) -> None:
             lambda: server.problem() or serving.problem(), partial(_measure, payers, metrics)
         )
         await stack.enter_async_context(serve_probes(settings.health_listen, probes))
-        await stack.enter_async_context(running(payers.keep()))
+        await stack.enter_async_context(running(payers.run()))
         await stack.enter_async_context(running(keep_current(source, metrics)))
         await serve_until_stopped(stop, settings.drain_seconds, server)
 

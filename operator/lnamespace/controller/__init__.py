@@ -6,14 +6,14 @@ objects with the observed ones. In the order in which the modules build on each 
 * :mod:`~lnamespace.controller.queue` - the keys that wait for a worker.
 * :mod:`~lnamespace.controller.resource` - the LNamespace as an API resource; pure.
 * :mod:`~lnamespace.controller.quota` - the limit of LNamespaces per requester.
-* :mod:`~lnamespace.controller.people` - which LNamespaces need which person.
+* :mod:`~lnamespace.controller.impersonator_index` - which LNamespaces need which person.
 * :mod:`~lnamespace.controller.lnamespace_index` - the LNamespaces by UID, readable or not.
 * :mod:`~lnamespace.controller.cache` - the stores of watched objects, and the keys of each change.
 * :mod:`~lnamespace.controller.accounts`, :mod:`~lnamespace.controller.profiles`,
   :mod:`~lnamespace.controller.admission_drift` - which ServiceAccounts there are, which profiles
   are in force, and whether the chart's policies are.
 * :mod:`~lnamespace.controller.status` - the status, with its conditions; pure.
-* :mod:`~lnamespace.controller.outcome` - the result of a reconcile.
+* :mod:`~lnamespace.controller.requeue` - the result of a reconcile.
 * :mod:`~lnamespace.controller.observation`, :mod:`~lnamespace.controller.observer` - the inputs
   of a decision about one LNamespace, as a value, and what reads them from the cache.
 * :mod:`~lnamespace.controller.decision` - the desired objects, and the actions; pure.
@@ -21,7 +21,8 @@ objects with the observed ones. In the order in which the modules build on each 
 * :mod:`~lnamespace.controller.report` - the status, Events and metrics;
   :mod:`~lnamespace.controller.status_writer`, :mod:`~lnamespace.controller.events` - the status of
   and Events about LNamespaces and LClusters.
-* :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.person` - the reconcilers.
+* :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.impersonator` - the
+  reconcilers.
 * :mod:`~lnamespace.controller.outbox` - creates BillingRecords.
 * :mod:`~lnamespace.controller.deletion` - the end of an LNamespace, for the ledger;
   :mod:`~lnamespace.controller.deleted` - deleted LNamespaces, until their deletion is recorded.

@@ -50,7 +50,7 @@ class Accounts:
         found = self.cache.get(NAMESPACE, ("", namespace))
         if found is None:
             raise NoNamespace(f'there is no namespace "{namespace}"')
-        lns = self.cache.of_our_class(self.cache.tenant(namespace))
+        lns = self.cache.of_our_class(self.cache.lnamespace(namespace))
         if lns and determine_ownership(lns, found, self.conventions) is Ownership.OURS:
             if not self._has_bindings(namespace):
                 raise NoNamespace(f'namespace "{namespace}" has no access of its own yet')

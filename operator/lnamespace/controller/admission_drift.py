@@ -95,7 +95,7 @@ def describe_drift(wanted: Object, found: Object | None) -> str:
     return ""
 
 
-class AdmissionDriftWatch:
+class AdmissionDriftCheck:
     """A periodic comparison of the objects of a file with the cluster; without a path, of none."""
 
     def __init__(self, client: Client, path: str, metrics: ControllerMetrics) -> None:
@@ -105,7 +105,7 @@ class AdmissionDriftWatch:
         self._guards: list[Object] = []
         self._problems: dict[str, str] = {}
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Compare for ever; a cluster that does not answer is asked again."""
         while self._file:
             try:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lnamespace.access.conventions import Conventions
+from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.limit import RequesterLimits, describe_orphans
-from lnamespace.access.person import Person
 from lnamespace.controller.deleted import DeletedLNamespaces
-from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
+from lnamespace.controller.impersonator_index import ImpersonatorIndex
+from lnamespace.controller.lclusters.cache import LClusterCache, LClusterKey
 from lnamespace.controller.lnamespace_index import LNamespaceIndex
-from lnamespace.controller.outbox import Departed
-from lnamespace.controller.people import People
+from lnamespace.controller.outbox import DeletedLNamespaceKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.quota import LimitState, Quota
 from lnamespace.controller.resource import CachedLNamespace
@@ -46,17 +46,17 @@ LNamespaces would have one list of references written a thousand times.
 
 
 @dataclass(frozen=True)
-class Tenant:
+class LNamespaceKey:
     """The key under which one LNamespace is reconciled."""
 
     name: str
 
 
-WorkKey = Tenant | Person | Departed | TenantCluster
+WorkKey = LNamespaceKey | ImpersonatorKey | DeletedLNamespaceKey | LClusterKey
 
 
 TakeIn = Callable[[str, LNamespace | None, ObservedObject | None], None]
-News = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
+OnChange = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
 """Called with an LNamespace before and after a change, before the caches act on it."""
 
 
@@ -67,7 +67,7 @@ class Cache:
         self,
         conventions: Conventions,
         queue: WorkQueue[WorkKey],
-        news: News = lambda _, __: None,
+        on_change: OnChange = lambda _, __: None,
         limits: RequesterLimits = NO_LIMITS,
         reserved: tuple[str, ...] = (),
         profile_kinds: Iterable[Resource] = (),
@@ -75,10 +75,12 @@ class Cache:
     ) -> None:
         self._names = conventions.names
         self._queue = queue
-        self._news = news
-        self.people = People()
+        self._on_change = on_change
+        self.impersonators = ImpersonatorIndex()
         self.index = LNamespaceIndex(self.of_our_class, self._became_readable)
-        self._quota = Quota(conventions, limits, reserved, lambda name: queue.add(Tenant(name)))
+        self._quota = Quota(
+            conventions, limits, reserved, lambda name: queue.add(LNamespaceKey(name))
+        )
         self.counted = asyncio.Event()
         """Cleared while the writes of a previous leader are listed: no reservation is made then."""
         self.counted.set()
@@ -102,7 +104,7 @@ class Cache:
         """Return an object as last observed; None if it does not exist."""
         return self.objects[resource].get(key)
 
-    def tenant(self, name: str) -> CachedLNamespace | None:
+    def lnamespace(self, name: str) -> CachedLNamespace | None:
         """Return the LNamespace of that name; None if it does not exist."""
         return self.lnamespaces.get(("", name))
 
@@ -111,7 +113,7 @@ class Cache:
         """Return whether anybody has a limit of LNamespaces."""
         return self._quota.limits.any_limited
 
-    def needs_slot(self, name: str) -> bool:
+    def is_waiting(self, name: str) -> bool:
         """Return whether the LNamespace of that name has no slot and counts for one."""
         return self._quota.is_waiting(name)
 
@@ -120,10 +122,10 @@ class Cache:
         waited = self._quota.is_waiting(lns.name)
         state = self._quota.reserve(lns.name)
         if waited and state is LimitState.WITHIN:
-            self._people_changed(None, lns)
+            self._impersonators_changed(None, lns)
         return state
 
-    def exceeded(self, lns: LNamespace, state: LimitState) -> str:
+    def limit_message(self, lns: LNamespace, state: LimitState) -> str:
         """Return why an LNamespace in that state gets no Namespace."""
         if state is LimitState.TERMINATING:
             return "It is made as soon as another namespace that is being deleted is gone."
@@ -137,8 +139,8 @@ class Cache:
 
         The answer is yes for an LNamespace of another class, or one that cannot be read.
         """
-        listed = self.tenant(name)
-        return listed is not None and (bool(listed.problem) or self.of_our_class(listed) is None)
+        cached = self.lnamespace(name)
+        return cached is not None and (bool(cached.problem) or self.of_our_class(cached) is None)
 
     def namespace_may_be_unknown(self, name: str) -> bool:
         """Return whether a Namespace that we do not know may exist, for an LNamespace that is gone.
@@ -146,55 +148,55 @@ class Cache:
         The request that created it may have had no answer. Its slot is released only after a
         request to the API server.
         """
-        listed, given = self.tenant(name), self._quota.slot_holder_uid(name)
-        there = listed is not None and not listed.terminating and listed.lns.uid == given
+        cached, given = self.lnamespace(name), self._quota.holder_uid(name)
+        there = cached is not None and not cached.terminating and cached.lns.uid == given
         return bool(given) and not there and self.get(NAMESPACE, ("", name)) is None
 
-    def release_unused_slot(self, name: str) -> None:
+    def release_unused(self, name: str) -> None:
         """Release a slot that the name does not need; only the caller works on the name."""
         if self.limited:
-            lns = self.of_our_class(self.tenant(name))
+            lns = self.of_our_class(self.lnamespace(name))
             self._recount(name, lns, lns, self._quota.release_unused)
 
     def resync_keys(self) -> Iterator[WorkKey]:
         """Return the keys to reconcile at each resync, people first."""
-        yield from self.people
-        yield from map(Departed, list(self.deleted))
+        yield from self.impersonators
+        yield from map(DeletedLNamespaceKey, list(self.deleted))
         yield from self.lclusters.keys()
-        for listed in self.lnamespaces:
-            yield Tenant(listed.lns.name)
+        for cached in self.lnamespaces:
+            yield LNamespaceKey(cached.lns.name)
 
     def all_keys(self) -> Iterator[WorkKey]:
         """Return the keys of everything in the caches, leftovers included: for a new leader."""
         yield from self.resync_keys()
         yield from self.lclusters.leftovers()
         for kind, store in self.objects.items():
-            for seen in store:
-                if kind is NAMESPACE and seen.managed:
-                    yield Tenant(seen.key[1])
-                elif kind is not NAMESPACE and (key := self._concerned(*seen.key)):
+            for observed in store:
+                if kind is NAMESPACE and observed.managed:
+                    yield LNamespaceKey(observed.key[1])
+                elif kind is not NAMESPACE and (key := self._concerned(*observed.key)):
                     yield key
-        yield from map(Departed, list(self.deleted))
+        yield from map(DeletedLNamespaceKey, list(self.deleted))
 
-    def of_our_class(self, listed: CachedLNamespace | None) -> LNamespace | None:
+    def of_our_class(self, cached: CachedLNamespace | None) -> LNamespace | None:
         """Return the LNamespace if it is of our class, or None."""
-        return listed.lns if listed and listed.of_class(self._names.class_name) else None
+        return cached.lns if cached and cached.of_class(self._names.class_name) else None
 
-    def is_sponsored(self, person: Person, uid: str) -> bool:
+    def stays_with(self, impersonator: ImpersonatorKey, uid: str) -> bool:
         """Return whether the person's objects stay while that LNamespace needs them.
 
         They stay if it is one of their owners, or if two others are, of which one may be deleted.
         """
-        seen = self._own_binding(person)
-        if seen is None:
+        observed = self._own_binding(impersonator)
+        if observed is None:
             return False
-        return uid in seen.owners or self._staying(person, seen) > 1
+        return uid in observed.owners or self._staying(impersonator, observed) > 1
 
     def _lnamespace_changed(
         self, old: CachedLNamespace | None, new: CachedLNamespace | None
     ) -> None:
         was, is_ = self.of_our_class(old), self.of_our_class(new)
-        self._news(old if was else None, new if is_ else None)
+        self._on_change(old if was else None, new if is_ else None)
         waited = was is not None and self._quota.is_waiting(was.name)
         listed_before = self.index.as_read(was)
         self.index.note(old, new)
@@ -203,110 +205,110 @@ class Cache:
             self._recount(known.name, listed_before, self.index.as_read(is_), self._quota.update)
         for lns in (was, is_):
             if lns is not None:
-                self._queue.add(Tenant(lns.name))
+                self._queue.add(LNamespaceKey(lns.name))
         # A change of the class is not a deletion; an LNamespace that waited never cost anything.
         if was is not None and not waited and (new is None or new.lns.uid != was.uid):
             if self._queue.closed:
                 self.deleted.forget_recorded()
             self.deleted.note(old, listed_before or was)
-            self._queue.add(Departed(was.uid))
+            self._queue.add(DeletedLNamespaceKey(was.uid))
 
     def _became_readable(self, uid: str) -> None:
         """Enqueue the people whose objects were kept because the LNamespace was unreadable."""
         for binding in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
-            for seen in self.objects[binding]:
-                if uid in seen.owners and (person := self._names.person_of(seen.key[1])):
-                    self._queue.add(Person(person, seen.key[0]))
+            for observed in self.objects[binding]:
+                if uid in observed.owners and (digest := self._names.person_of(observed.key[1])):
+                    self._queue.add(ImpersonatorKey(digest, observed.key[0]))
 
     def _recount(
         self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
     ) -> None:
         """Update the quota and the people; the sudoers of an LNamespace that waits get nothing."""
         before = None if self._quota.is_waiting(name) else was
-        listed = self.tenant(name)
+        cached = self.lnamespace(name)
         lns = (
             None
-            if listed is None or listed.problem or listed.terminating
-            else self.of_our_class(listed)
+            if cached is None or cached.problem or cached.terminating
+            else self.of_our_class(cached)
         )
         take_in(name, lns, self.get(NAMESPACE, ("", name)))
-        self._people_changed(before, None if self._quota.is_waiting(name) else is_)
+        self._impersonators_changed(before, None if self._quota.is_waiting(name) else is_)
 
-    def _people_changed(self, was: LNamespace | None, is_: LNamespace | None) -> None:
-        for person in self.people.update(was, is_):
-            self._person_changed(person)
+    def _impersonators_changed(self, was: LNamespace | None, is_: LNamespace | None) -> None:
+        for impersonator in self.impersonators.update(was, is_):
+            self._impersonator_changed(impersonator)
 
-    def _person_changed(self, person: Person) -> None:
-        seen = self._own_binding(person)
+    def _impersonator_changed(self, impersonator: ImpersonatorKey) -> None:
+        observed = self._own_binding(impersonator)
         # The garbage collector deletes the objects at once with the last of their owners.
-        if seen is None or self._staying(person, seen) < 2:
-            self._queue.add(person)
+        if observed is None or self._staying(impersonator, observed) < 2:
+            self._queue.add(impersonator)
         else:
-            self._queue.add_after(person, SPONSOR_DELAY)
+            self._queue.add_after(impersonator, SPONSOR_DELAY)
 
-    def _own_binding(self, person: Person) -> ObservedObject | None:
-        key = (person.namespace, self._names.self_impersonator(person.digest))
-        return self.get(ROLE_BINDING if person.namespace else CLUSTER_ROLE_BINDING, key)
+    def _own_binding(self, impersonator: ImpersonatorKey) -> ObservedObject | None:
+        key = (impersonator.namespace, self._names.self_impersonator(impersonator.digest))
+        return self.get(ROLE_BINDING if impersonator.namespace else CLUSTER_ROLE_BINDING, key)
 
-    def _staying(self, person: Person, seen: ObservedObject) -> int:
+    def _staying(self, impersonator: ImpersonatorKey, observed: ObservedObject) -> int:
         """Return the number of LNamespaces that own the person's objects and stay, up to two."""
-        needed = (uid for uid in seen.owners if self._needs(uid, person))
+        needed = (uid for uid in observed.owners if self._needs(uid, impersonator))
         return sum(1 for _ in islice(needed, 2))
 
-    def _needs(self, uid: str, person: Person) -> bool:
-        listed = self.index.get(uid)
-        if listed is None or listed.terminating:
+    def _needs(self, uid: str, impersonator: ImpersonatorKey) -> bool:
+        cached = self.index.get(uid)
+        if cached is None or cached.terminating:
             return False
-        return self.people.is_sponsor(person, listed.lns.name, uid)
+        return self.impersonators.is_sponsor(impersonator, cached.lns.name, uid)
 
     def _namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         self.lclusters.namespace_changed(old, new)
         if self.limited and (known := new or old):
-            lns = self.of_our_class(self.tenant(known.key[1]))
+            lns = self.of_our_class(self.lnamespace(known.key[1]))
             self._recount(known.key[1], lns, lns, self._quota.update)
-        for seen in (old, new):
-            if seen is not None and (seen.managed or self.tenant(seen.key[1])):
-                self._queue.add(Tenant(seen.key[1]))
+        for observed in (old, new):
+            if observed is not None and (observed.managed or self.lnamespace(observed.key[1])):
+                self._queue.add(LNamespaceKey(observed.key[1]))
         if old is None and new is not None:
             self._namespace_appeared(new.key[1])
         if old is not None:
             for uid in self.deleted.note_namespace(old, new):
-                self._queue.add(Departed(uid))
+                self._queue.add(DeletedLNamespaceKey(uid))
 
     def _namespace_appeared(self, name: str) -> None:
         """Enqueue those whose objects could not be made without this namespace."""
         if name == self._names.sudo_namespace:
-            for listed in self.lnamespaces:
-                self._queue.add(Tenant(listed.lns.name))
-        for person in self.people.problems:
-            if person.namespace == name:
+            for cached in self.lnamespaces:
+                self._queue.add(LNamespaceKey(cached.lns.name))
+        for impersonator in self.impersonators.problems:
+            if impersonator.namespace == name:
                 # Its ServiceAccounts exist in a moment: the delay after failures is too long.
-                self._queue.forget(person)
-                self._queue.add(person)
+                self._queue.forget(impersonator)
+                self._queue.add(impersonator)
 
     def _grant_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
-        seen = new or old
-        if seen is not None and (key := self._concerned(*seen.key)):
+        observed = new or old
+        if observed is not None and (key := self._concerned(*observed.key)):
             self._queue.add(key)
 
     def _profile_object_changed(
         self, old: ObservedObject | None, new: ObservedObject | None
     ) -> None:
         """Enqueue the LNamespace unless only a status changed, as that of a quota for each pod."""
-        seen = new or old
-        if seen is None or (old and new and old.fingerprint == new.fingerprint):
+        observed = new or old
+        if observed is None or (old and new and old.fingerprint == new.fingerprint):
             return
-        if seen.key[1] == PROFILE_OBJECT_NAME:
-            self._queue.add(Tenant(seen.key[0]))
+        if observed.key[1] == PROFILE_OBJECT_NAME:
+            self._queue.add(LNamespaceKey(observed.key[0]))
 
     def _concerned(self, namespace: str, name: str) -> WorkKey | None:
         if namespace and name in (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING):
-            return Tenant(namespace)
+            return LNamespaceKey(namespace)
         if lcluster := self.lclusters.key_of_rbac_object(namespace, name):
             return lcluster
         shared = namespace in ("", self._names.sudo_namespace)
-        if shared and (tenant := self._names.tenant_of(name)):
-            return Tenant(tenant)
-        if person := self._names.person_of(name):
-            return Person(person, namespace)
+        if shared and (owner := self._names.lnamespace_of(name)):
+            return LNamespaceKey(owner)
+        if digest := self._names.person_of(name):
+            return ImpersonatorKey(digest, namespace)
         return None

@@ -11,12 +11,12 @@ from functools import partial
 
 from lnamespace.access.conventions import Conventions, conventions_of, lcluster_resource
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
-from lnamespace.controller.admission_drift import AdmissionDriftWatch
-from lnamespace.controller.cache import Cache, Tenant, WorkKey
+from lnamespace.controller.admission_drift import AdmissionDriftCheck
+from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
 from lnamespace.controller.dispatch import Dispatcher
 from lnamespace.controller.handlers import lnamespace_handlers
 from lnamespace.controller.instrumentation import DEFECT, DONE, Instrumentation
-from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterKey
 from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.failed_creations import FailedCreations
 from lnamespace.controller.lclusters.gateway_endpoints import parse_endpoints
@@ -79,7 +79,7 @@ class Controller:
         self._profiles = Profiles(
             self._client, settings.profiles_file, conventions.names, settings.resync_seconds
         )
-        self._admission_drift = AdmissionDriftWatch(
+        self._admission_drift = AdmissionDriftCheck(
             self._client, settings.guards_file, self._instrumentation.metrics
         )
         self._locator = GatewayLocator(
@@ -117,7 +117,7 @@ class Controller:
         return Cache(
             conventions,
             self._queue,
-            self._instrumentation.news,
+            self._instrumentation.record_change,
             lnamespace_limits(self._settings),
             self._settings.reserved,
             self._profiles.kinds,
@@ -172,24 +172,24 @@ class Controller:
     async def _start(self, tasks: asyncio.TaskGroup) -> None:
         for reflector in self._reflectors:
             tasks.create_task(reflector.run())
-        tasks.create_task(self._admission_drift.keep())
+        tasks.create_task(self._admission_drift.run())
         await asyncio.gather(*(r.synced.wait() for r in self._reflectors))
         log.info("caches are complete", extra={"lnamespaces": len(self._cache.lnamespaces)})
         if self._election:
             self._queue.remember()
-            await self._election.win()
+            await self._election.acquire()
             # Keys that changed while there was no leader do not wait among all others.
             self._queue.open()
             for key in self._cache.all_keys():
                 self._queue.add(key)
-            tasks.create_task(self._election.keep())
+            tasks.create_task(self._election.renew())
             if self._cache.limited or self._cache.lclusters.limits.any_limited:
                 self._cache.counted.clear()
         await self._profiles.refresh()
         await self._locator.refresh()
-        tasks.create_task(self._profiles.keep(self._compare_all))
-        tasks.create_task(self._reports.keep(self._compare_all))
-        tasks.create_task(self._locator.keep(self._compare_all))
+        tasks.create_task(self._profiles.run(self._compare_all))
+        tasks.create_task(self._reports.run(self._compare_all))
+        tasks.create_task(self._locator.run(self._compare_all))
         self._instrumentation.active = True
         # Half of the workers are free for revocations while the others do long work, and no
         # revocation waits for the lists, which take 9 s with 10,000 LNamespaces.
@@ -216,12 +216,12 @@ class Controller:
 
     def _is_urgent(self, key: WorkKey) -> bool:
         """Return whether somebody may have to lose access: then it must not wait for creations."""
-        if isinstance(key, TenantCluster):
+        if isinstance(key, LClusterKey):
             cached = self._cache.lclusters.get(key.name)
             return cached is None or cached.terminating or bool(cached.lcluster.status.charged)
-        if not isinstance(key, Tenant):
+        if not isinstance(key, LNamespaceKey):
             return False
-        listed = self._cache.tenant(key.name)
+        listed = self._cache.lnamespace(key.name)
         return listed is None or listed.terminating or bool(listed.lns.status.namespace_uid)
 
     def _make_reflectors(self, conventions: Conventions) -> list[AnyReflector]:
@@ -270,13 +270,13 @@ class Controller:
             log.exception("reconcile failed", extra={"key": str(key)})
             self._queue.retry(key, at_least=1.0)
             return DEFECT
-        if outcome.worst is None:
+        if outcome.decisive_failure is None:
             self._queue.forget(key)
         else:
-            self._put_off(key, outcome.worst)
-        if outcome.changes_at is not None:
-            self._queue.add_after(key, _seconds_until(outcome.changes_at))
-        return type(outcome.worst).__name__ if outcome.worst else DONE
+            self._put_off(key, outcome.decisive_failure)
+        if outcome.requeue_at is not None:
+            self._queue.add_after(key, _seconds_until(outcome.requeue_at))
+        return type(outcome.decisive_failure).__name__ if outcome.decisive_failure else DONE
 
     def _put_off(self, key: WorkKey, error: ClusterError) -> None:
         log.log(
@@ -298,7 +298,7 @@ class Controller:
         ]
 
     def _measure(self) -> bytes:
-        self._instrumentation.heard(
+        self._instrumentation.record_watch_activity(
             (watch.resource, watch.activity) for watch in self._watch_health()
         )
         self._instrumentation.metrics.profiles_problem.set(bool(self._profiles.problem))

@@ -17,6 +17,14 @@ from enum import Enum
 from lnamespace.access import profiles
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.entries import ActiveEntries, active_entries
+from lnamespace.access.lnamespace import (
+    NamespaceState,
+    all_grant_refs,
+    editor_objects,
+    grant_refs,
+    lnamespace_objects,
+    objects_without_namespace,
+)
 from lnamespace.access.ownership import Ownership
 from lnamespace.access.sudo import (
     impersonation_target,
@@ -25,14 +33,6 @@ from lnamespace.access.sudo import (
     previous_is_complete,
     previous_is_present,
     sudo_refs,
-)
-from lnamespace.access.tenant import (
-    NamespaceState,
-    all_grant_refs,
-    editor_objects,
-    grant_refs,
-    objects_without_namespace,
-    tenant_objects,
 )
 from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.quota import LimitState
@@ -253,9 +253,9 @@ def _refusal(observation: Observation) -> Refusal | None:
         case LimitState.WITHIN:
             return None
         case LimitState.TERMINATING:
-            return Refusal(TERMINATING, observation.quota_message)
+            return Refusal(TERMINATING, observation.limit_message)
         case LimitState.EXCEEDED:
-            return Refusal(LIMIT_EXCEEDED, observation.quota_message)
+            return Refusal(LIMIT_EXCEEDED, observation.limit_message)
 
 
 def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
@@ -293,7 +293,7 @@ def _desired(observation: Observation, decision: ReconcileDecision) -> tuple[Des
         changing,
         observation.orphaned,
     )
-    return tenant_objects(lns, decision.entries, state, conventions)
+    return lnamespace_objects(lns, decision.entries, state, conventions)
 
 
 def _prunable_profile_refs(

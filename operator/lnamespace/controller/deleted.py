@@ -41,7 +41,7 @@ class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
         if not self._names[name]:
             del self._names[name]
 
-    def of(self, name: str) -> list[tuple[str, DeletedLNamespace]]:
+    def by_name(self, name: str) -> list[tuple[str, DeletedLNamespace]]:
         """Return the deleted LNamespaces of that name, with their UIDs."""
         return [(uid, self[uid]) for uid in sorted(self._names.get(name, ()))]
 
@@ -59,7 +59,7 @@ class DeletedLNamespaces(UserDict[str, DeletedLNamespace]):
 
         Return the UIDs of the deleted LNamespaces of that name.
         """
-        now, found = datetime.now(UTC), self.of(old.key[1])
+        now, found = datetime.now(UTC), self.by_name(old.key[1])
         for uid, deleted in found:
             if deleted.namespace_still_billed(old) and (new is None or new.uid != old.uid):
                 self[uid] = msgspec.structs.replace(deleted, at=now)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache
-from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Departed
-from lnamespace.controller.outcome import Outcome
+from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.errors import ClusterError
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.model.rules import RESERVED_NAMES, name_problem
@@ -21,18 +21,18 @@ class DeletionReconciler:
     conventions: Conventions
     reserved: tuple[str, ...] = ()
 
-    async def reconcile(self, key: Departed) -> Outcome:
+    async def reconcile(self, key: DeletedLNamespaceKey) -> RequeueResult:
         """Record that an LNamespace is gone, if its Namespace can have cost anything.
 
         The record is written when its Namespace is gone: until then it costs, and its payer pays.
         """
         deleted = self.cache.deleted.get(key.uid)
         if deleted is None:
-            return Outcome()
+            return RequeueResult()
         lns, namespace = deleted.lns, self.cache.get(NAMESPACE, ("", deleted.lns.name))
         if deleted.namespace_still_billed(namespace):
             failures = await self._record_pending_deletion(deleted)
-            return Outcome(failures) if failures else Outcome()
+            return RequeueResult(failures) if failures else RequeueResult()
         # The Namespace counts too: a reconcile under way may create the record after this.
         whose = determine_ownership(lns, namespace, self.conventions)
         had = whose in (Ownership.OURS, Ownership.TERMINATING)
@@ -40,10 +40,10 @@ class DeletionReconciler:
         reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
         charged = was_ours or (namespace is None and not reserved)
         if charged and (failures := await self.outbox.record_deletion(deleted)):
-            return Outcome(failures)
+            return RequeueResult(failures)
         self.outbox.forget(key.uid)
         del self.cache.deleted[key.uid]
-        return Outcome()
+        return RequeueResult()
 
     async def _record_pending_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
         failures = (

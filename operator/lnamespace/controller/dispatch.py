@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lnamespace.access.conventions import Conventions
-from lnamespace.access.person import Person
+from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.accounts import Accounts
-from lnamespace.controller.cache import Cache, Tenant, WorkKey
+from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
 from lnamespace.controller.deletion import DeletionReconciler
+from lnamespace.controller.impersonator import ImpersonatorReconciler
 from lnamespace.controller.instrumentation import Instrumentation
-from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterKey
 from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.reconciler import LClusterReconciler
-from lnamespace.controller.outbox import BillingRecorder, Departed
-from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.person import PersonReconciler
+from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
 from lnamespace.controller.reconciler import LNamespaceReconciler
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.settings import Settings
@@ -52,14 +52,14 @@ class Dispatcher:
     reports: CostReports
     enqueue: Callable[[WorkKey], None]
 
-    async def reconcile(self, key: WorkKey, failed_before: int) -> Outcome:
+    async def reconcile(self, key: WorkKey, failed_before: int) -> RequeueResult:
         """Reconcile a key, which has failed ``failed_before`` times in a row."""
-        if isinstance(key, Departed):
+        if isinstance(key, DeletedLNamespaceKey):
             return await self._deletions.reconcile(key)
-        if isinstance(key, TenantCluster):
+        if isinstance(key, LClusterKey):
             return await self._lclusters.reconcile(key.name, failed_before)
-        if isinstance(key, Person):
-            return await self._people.reconcile(key, failed_before)
+        if isinstance(key, ImpersonatorKey):
+            return await self._impersonators.reconcile(key, failed_before)
         return await self._tenants.reconcile(key.name, failed_before)
 
     @cached_property
@@ -89,13 +89,13 @@ class Dispatcher:
         )
 
     @cached_property
-    def _people(self) -> PersonReconciler:
-        return PersonReconciler(
+    def _impersonators(self) -> ImpersonatorReconciler:
+        return ImpersonatorReconciler(
             self.cache,
             Accounts(self.client, self.cache, self.conventions),
             self._new_applier(self._people_concurrency),
             self.conventions,
-            lambda name: self.enqueue(Tenant(name)),
+            lambda name: self.enqueue(LNamespaceKey(name)),
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import DEFAULT_NAMESPACE, EVENT, Resource
 from lnamespace.model.lcluster import LCluster
-from lnamespace.model.lnamespace import LNamespace, TenantObject, TenantStatus
+from lnamespace.model.lnamespace import CommonObject, CommonStatus, LNamespace
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class EventRecorder:
         self._client = client
         self._resource = resource
 
-    async def record(self, lns: LNamespace | LCluster, new: TenantStatus) -> None:
+    async def record(self, lns: LNamespace | LCluster, new: CommonStatus) -> None:
         """Post an Event if the new status needs attention by somebody, or needs it no more."""
         before, after = lns.status.condition(READY), new.condition(READY)
         if after is None or (before and before.reason == after.reason):
@@ -39,7 +39,7 @@ class EventRecorder:
         kind = "Normal" if after.status == "True" else "Warning"
         await self._post(lns, kind, after.reason, after.message)
 
-    async def _post(self, lns: TenantObject, kind: str, reason: str, message: str) -> None:
+    async def _post(self, lns: CommonObject, kind: str, reason: str, message: str) -> None:
         now = datetime.now(UTC)
         event = {
             "apiVersion": "v1",

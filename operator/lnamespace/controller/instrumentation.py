@@ -11,8 +11,10 @@ from functools import cache
 from prometheus_client import Counter as Total
 from prometheus_client import Gauge
 
-from lnamespace.controller.cache import Tenant, WorkKey
-from lnamespace.controller.lclusters.cache import TenantCluster
+from lnamespace.access.impersonator import ImpersonatorKey
+from lnamespace.controller.cache import LNamespaceKey, WorkKey
+from lnamespace.controller.lclusters.cache import LClusterKey
+from lnamespace.controller.outbox import DeletedLNamespaceKey
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import READY, is_ready
 from lnamespace.kube.plan import Action, resource_changed
@@ -28,7 +30,13 @@ DEFECT = "Defect"
 PENDING = "Pending"
 """The reason of an LNamespace without a status."""
 
-_KINDS = {Tenant: "LNamespace", TenantCluster: "LCluster"}
+_KINDS = {
+    LNamespaceKey: "LNamespace",
+    LClusterKey: "LCluster",
+    ImpersonatorKey: "Person",
+    DeletedLNamespaceKey: "Departed",
+}
+"""Values of a label of the metrics, which people's dashboards and alerts may name."""
 _VERBS = {"POST": "create", "GET": "get", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -65,7 +73,7 @@ class Instrumentation:
 
     def reconciled(self, key: WorkKey, result: str, seconds: float) -> None:
         """Count a reconcile by its result, and measure its duration."""
-        kind = _KINDS.get(type(key), type(key).__name__)
+        kind = _KINDS[type(key)]
         self.metrics.reconciles.labels(kind, result).inc()
         self.metrics.reconcile_seconds.labels(kind).observe(seconds)
         if result == DONE:
@@ -75,7 +83,7 @@ class Instrumentation:
 
     # --- how long people wait
 
-    def news(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
+    def record_change(self, old: CachedLNamespace | None, new: CachedLNamespace | None) -> None:
         """Note a change of an LNamespace, which may begin a wait."""
         known = new or old
         if known is None:
@@ -85,7 +93,7 @@ class Instrumentation:
             self._created.setdefault(lns.uid, now)
         if old is not None and (new is None or new.lns.uid != old.lns.uid):
             self._created.pop(old.lns.uid, None)
-        if old is not None and _takes(old, new):
+        if old is not None and _revokes(old, new):
             self._taken.setdefault(lns.name, now)
         if not self.active and is_ready(lns):
             self._created.pop(lns.uid, None)
@@ -131,13 +139,13 @@ class Instrumentation:
         _fill(self.metrics.failing, self._failing.values())
         return self.metrics.text()
 
-    def heard(self, activities: Iterable[tuple[str, WatchActivity]]) -> None:
+    def record_watch_activity(self, activities: Iterable[tuple[str, WatchActivity]]) -> None:
         """Set for each resource how long its watch has been silent."""
         for resource, activity in activities:
-            self.metrics.watch_silence.labels(resource).set(self._clock() - activity.heard)
+            self.metrics.watch_silence.labels(resource).set(self._clock() - activity.answered_at)
 
 
-def _takes(old: CachedLNamespace, new: CachedLNamespace | None) -> bool:
+def _revokes(old: CachedLNamespace, new: CachedLNamespace | None) -> bool:
     """Return whether a change takes access away from somebody."""
     if new is None or new.lns.uid != old.lns.uid:
         return True

@@ -57,6 +57,6 @@ class Liveness:
         for watch in self.watches():
             if not watch.synced:
                 return f"{watch.resource} have not been listed"
-            if (silence := now - watch.activity.heard) > SILENCE:
+            if (silence := now - watch.activity.answered_at) > SILENCE:
                 return f"nothing was heard of {watch.resource} for {silence:.0f} seconds"
         return None

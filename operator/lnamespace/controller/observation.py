@@ -73,7 +73,7 @@ class Observation:
     limit_state
         Whether the LNamespace is within the limit of its requester. It is determined only if the
         Namespace is absent; ``WITHIN`` has been reserved.
-    quota_message
+    limit_message
         What the LNamespace waits for, unless it is ``WITHIN``.
     owner_confirmed
         Whether the API server has confirmed that the LNamespace exists and stays, after its
@@ -91,7 +91,7 @@ class Observation:
     profiles: ProfileSet = field(default_factory=ProfileSet)
     name_problem: str = ""
     limit_state: LimitState = LimitState.WITHIN
-    quota_message: str = ""
+    limit_message: str = ""
     owner_confirmed: bool = False
     owner_failures: tuple[ClusterError, ...] = ()
 

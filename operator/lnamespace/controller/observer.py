@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lnamespace.access import person, profiles
+from lnamespace.access import impersonator, profiles
 from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.impersonator import ImpersonatorKey
+from lnamespace.access.lnamespace import all_grant_refs
 from lnamespace.access.ownership import Ownership
-from lnamespace.access.person import Person
 from lnamespace.access.profiles import ProfileSet
-from lnamespace.access.tenant import all_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState, lifecycle_of
 from lnamespace.controller.quota import LimitState
@@ -35,7 +35,7 @@ class Observer:
     reserved: tuple[str, ...]
     profiles: Callable[[], ProfileSet]
 
-    async def resolve_doubt(self, name: str) -> list[ClusterError]:
+    async def refresh_unknown_namespace(self, name: str) -> list[ClusterError]:
         """Read a Namespace that the caches may not know yet; return the failure."""
         if not self.cache.namespace_may_be_unknown(name):
             return []
@@ -46,8 +46,8 @@ class Observer:
 
         Release an unused slot first; reserve one again if the LNamespace needs it and one is free.
         """
-        self.cache.release_unused_slot(name)
-        cached = self.cache.tenant(name)
+        self.cache.release_unused(name)
+        cached = self.cache.lnamespace(name)
         lifecycle = self._lifecycle(name, cached)
         if lifecycle in (Lifecycle.OTHER_CLASS, Lifecycle.UNREADABLE):
             return Observation(name, self.conventions, lifecycle, cached)
@@ -100,11 +100,11 @@ class Observer:
         problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or self._held(lns.name)
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
-        if self.cache.needs_slot(lns.name):
+        if self.cache.is_waiting(lns.name):
             await self.cache.counted.wait()
         state = self.cache.limit_state(lns)
-        message = "" if state is LimitState.WITHIN else self.cache.exceeded(lns, state)
-        return dataclasses.replace(seen, limit_state=state, quota_message=message)
+        message = "" if state is LimitState.WITHIN else self.cache.limit_message(lns, state)
+        return dataclasses.replace(seen, limit_state=state, limit_message=message)
 
     def _held(self, name: str) -> str:
         """Return why an LCluster reserves the name; empty if no LCluster does."""
@@ -114,14 +114,16 @@ class Observer:
         )
 
     def _sudoers(self, lns: LNamespace) -> dict[Subject, SudoerState]:
-        problems, states = self.cache.people.problems, {}
+        problems, states = self.cache.impersonators.problems, {}
         for subject in {member.subject for member in lns.spec.sudoers}:
-            one = Person.of(subject)
+            one = ImpersonatorKey.from_subject(subject)
             states[subject] = SudoerState(self._in_place(one, lns.uid), problems.get(one, ""))
         return states
 
-    def _in_place(self, one: Person, uid: str) -> bool:
+    def _in_place(self, one: ImpersonatorKey, uid: str) -> bool:
         if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
             return True
-        there = all(self.cache.get(*ref) for ref in person.person_refs(one, self.conventions))
-        return there and self.cache.is_sponsored(one, uid)
+        there = all(
+            self.cache.get(*ref) for ref in impersonator.impersonator_refs(one, self.conventions)
+        )
+        return there and self.cache.stays_with(one, uid)

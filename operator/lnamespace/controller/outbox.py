@@ -30,7 +30,7 @@ _SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class Departed:
+class DeletedLNamespaceKey:
     """The key of a deleted LNamespace: its UID, because another may have its name already."""
 
     uid: str

@@ -72,7 +72,7 @@ class Profiles:
         """Return the resources that profiles may contain."""
         return PROFILE_RESOURCES if self._file else ()
 
-    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Follow the file for ever; await ``changed`` when other profiles are in force."""
         while self._file:
             await asyncio.sleep(LOOK_SECONDS)

@@ -69,7 +69,7 @@ class Quota:
         entry = self._entries.get(name)
         return entry is not None and not entry.holds
 
-    def slot_holder_uid(self, name: str) -> str:
+    def holder_uid(self, name: str) -> str:
         """Return the UID of the LNamespace that has a slot under that name, or nothing."""
         entry = self._entries.get(name)
         return entry.uid if entry and entry.holds else ""
@@ -108,7 +108,7 @@ class Quota:
         entry = self._entries.get(name)
         if entry is None or entry.holds:
             return LimitState.WITHIN
-        free = (self.limits.of(entry.account) or 0) - self._held[entry.account]
+        free = (self.limits.limit_for(entry.account) or 0) - self._held[entry.account]
         if free > 0:
             self._replace(name, entry._replace(holds=True))
             return LimitState.WITHIN
@@ -134,7 +134,9 @@ class Quota:
 
     def _counted(self, entry: QuotaEntry) -> QuotaEntry | None:
         account = self.limits.account(entry.account)
-        return entry._replace(account=account) if self.limits.of(account) is not None else None
+        return (
+            entry._replace(account=account) if self.limits.limit_for(account) is not None else None
+        )
 
     def _replace(self, name: str, new: QuotaEntry | None) -> None:
         old = self._entries.pop(name, None)

@@ -14,8 +14,8 @@ from lnamespace.controller.execution import Executor
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observer import Observer
 from lnamespace.controller.outbox import BillingRecorder
-from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.report import Reporter
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.controller.status_writer import StatusWriter
 from lnamespace.kube.apply import Applier
@@ -41,10 +41,10 @@ class LNamespaceReconciler:
     clock: Callable[[], datetime] = utc_now
     profiles: Callable[[], ProfileSet] = ProfileSet
 
-    async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
+    async def reconcile(self, name: str, failed_before: int = 0) -> RequeueResult:
         """Reconcile one LNamespace and update its status; return failures and the next expiry."""
-        if failures := await self._observer.resolve_doubt(name):
-            return Outcome(failures)
+        if failures := await self._observer.refresh_unknown_namespace(name):
+            return RequeueResult(failures)
         observation = await self._observer.observe(name)
         decision = decide(observation, self.clock())
         result = await self._executor.execute(observation, decision)

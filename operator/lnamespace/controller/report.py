@@ -7,8 +7,8 @@ from lnamespace.controller.decision import SWITCH_DELAY, ReconcileDecision
 from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observation import Lifecycle, Observation
-from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.controller.quota import LimitState
+from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import (
     ReconcileResult,
@@ -37,7 +37,7 @@ class Reporter:
         decision: ReconcileDecision,
         result: ReconcileResult,
         failed_before: int,
-    ) -> Outcome:
+    ) -> RequeueResult:
         """Count the applied actions, and write the status if it has changed.
 
         ``failed_before`` is how many reconciles of the name in a row have failed until now.
@@ -46,22 +46,22 @@ class Reporter:
         second = decision.now.replace(microsecond=0)
         match observation.lifecycle:
             case Lifecycle.OTHER_CLASS:
-                return Outcome()
+                return RequeueResult()
             case Lifecycle.GONE:
-                return Outcome([*result.failures])
+                return RequeueResult([*result.failures])
             case Lifecycle.TERMINATING:
                 new = build_terminating_status(observation.lns, result.failures, second)
-                return Outcome([*result.failures, *await self._write(observation.lns, new)])
+                return RequeueResult([*result.failures, *await self._write(observation.lns, new)])
             case Lifecycle.UNREADABLE:
                 new = build_unreadable_status(observation.lns, observation.problem, second)
-                return Outcome(await self._write(observation.lns, new))
+                return RequeueResult(await self._write(observation.lns, new))
             case Lifecycle.ACTIVE:
                 failures = [*result.profile_failures, *result.failures]
                 if _is_worth_writing(result, failed_before):
                     new = build_status(observation.lns, result, second)
                     failures += await self._write(observation.lns, new)
-                changes_at = _changes_at(decision, result)
-                return Outcome([*failures, *result.unrecorded], changes_at)
+                requeue_at = _requeue_at(decision, result)
+                return RequeueResult([*failures, *result.unrecorded], requeue_at)
 
     def _measure(self, observation: Observation, result: ReconcileResult) -> None:
         if observation.lifecycle is Lifecycle.OTHER_CLASS:
@@ -99,7 +99,7 @@ def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
     A person's reconcile that is still running enqueues the LNamespace when it ends.
     """
     if failures := (*result.profile_failures, *result.failures, *result.unrecorded):
-        return failed_before >= PATIENCE or not all(one.retryable for one in failures)
+        return failed_before >= FAILURES_BEFORE_STATUS or not all(one.retryable for one in failures)
     return bool(result.refusal) or result.sudoers_settled
 
 
@@ -108,7 +108,7 @@ def _was_done(lns: LNamespace, result: ReconcileResult) -> bool:
     return is_ready(lns) and lns.status.counts == count_entries(result.entries)
 
 
-def _changes_at(decision: ReconcileDecision, result: ReconcileResult) -> datetime | None:
+def _requeue_at(decision: ReconcileDecision, result: ReconcileResult) -> datetime | None:
     """Return the time at which the desired objects change next."""
     switch = decision.now + SWITCH_DELAY if result.layout_changing else None
     return min(filter(None, (result.entries.changes_at, switch)), default=None)

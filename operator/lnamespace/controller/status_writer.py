@@ -8,7 +8,7 @@ from lnamespace.errors import NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Item, Store
-from lnamespace.model.lnamespace import TenantObject, TenantStatus
+from lnamespace.model.lnamespace import CommonObject, CommonStatus
 
 
 class Reconciled(Item, Protocol):
@@ -32,7 +32,7 @@ class StatusWriter(Generic[R]):
     read: Callable[[bytes], R]
 
     async def write(
-        self, of: TenantObject, new: TenantStatus, *, if_unchanged: bool = False
+        self, of: CommonObject, new: CommonStatus, *, if_unchanged: bool = False
     ) -> R | None:
         """Write a status; return the object then, or None if it is gone.
 
@@ -51,16 +51,16 @@ class StatusWriter(Generic[R]):
         # Compare with the present cache: the watch may have brought a change meanwhile which the
         # answer undoes, and listeners that saw the first must see the second too.
         known = self.store.get(answer.key)
-        news = known is None or known.inputs != answer.inputs
-        self.store.apply_write_response(answer, news=news)
+        notify = known is None or known.inputs != answer.inputs
+        self.store.apply_write_response(answer, notify=notify)
         return answer
 
 
 async def replace_status(
     client: Client,
     resource: Resource,
-    of: TenantObject,
-    new: TenantStatus,
+    of: CommonObject,
+    new: CommonStatus,
     *,
     if_unchanged: bool = False,
 ) -> bytes:

@@ -64,20 +64,20 @@ def read(content: bytes, source: str, type_: type[T], hints: ErrorHints) -> tupl
     StrictYamlError
         The content is not YAML, or not of the type.
     """
-    place = YamlPosition(source)
+    position = YamlPosition(source)
     try:
         loader = yaml.SafeLoader(content)
         node = loader.get_single_node()
-        place = YamlPosition(source, node)
+        position = YamlPosition(source, node)
         _check_keys(node)
         value = {} if node is None else loader.construct_document(node)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise StrictYamlError(_parse_error_message(error, source)) from error
-    return convert(value, type_, place, hints), place
+    return convert(value, type_, position, hints), position
 
 
 def convert(
-    value: object, type_: type[T], place: YamlPosition, hints: ErrorHints, path: str = ""
+    value: object, type_: type[T], position: YamlPosition, hints: ErrorHints, path: str = ""
 ) -> T:
     """Convert the part of a document at ``path`` into a value of a type.
 
@@ -92,7 +92,7 @@ def convert(
         message, _, inner = str(error).partition(" - at `")
         steps = (path, inner.replace("[...]", "").strip("`$."))
         where = ".".join(filter(None, steps))
-        raise StrictYamlError(place.message(where, _plain_message(message, hints))) from error
+        raise StrictYamlError(position.message(where, _plain_message(message, hints))) from error
 
 
 def _check_keys(node: yaml.Node | None) -> None:

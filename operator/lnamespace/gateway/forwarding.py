@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from lnamespace.gateway.fairness.in_flight import LONG
+from lnamespace.gateway.fairness.in_flight import LONG_BODY
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
@@ -21,13 +21,13 @@ from lnamespace.gateway.requests.answers import answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_total
-from lnamespace.gateway.upstream.grants import send_until_granted
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up
-from lnamespace.translate.names.view import CRDS, NAMESPACES
+from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import confirm_list_options
 from lnamespace.translate.protocol.resources import GroupResource
@@ -147,7 +147,7 @@ class Forwarder:
         sent = call.exchange.request
         headers, body = call.headers, b""
         seconds = _CREATION_SECONDS.get(_created_resource(call), 0.0)
-        call.share.charge_extra(seconds, stored=len(sent.body))
+        call.usage.charge_extra(seconds, stored=len(sent.body))
         if sent.body:
             content_type, body = request_up(
                 call.request,
@@ -170,13 +170,13 @@ class Forwarder:
             namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
         )
         granted = partial(send_until_granted, send, recently_granted)
-        async with call.share.costly_request() if len(body) > LONG else nullcontext():
+        async with call.usage.costly_request() if len(body) > LONG_BODY else nullcontext():
             return await send_within_total(self.upstream, call, totals, granted)
 
     async def _stream(self, call: TenantCall) -> None:
         response = await self._opened(call)
         if response.status == 101:
-            await splice(call.exchange, response, _switching(response.headers), call.share)
+            await splice(call.exchange, response, _switching(response.headers), call.usage)
         elif response.status >= 400 and response.value("content-type").startswith(JSON):
             await answer_json(call, response.status, response.headers, await response.read())
         else:

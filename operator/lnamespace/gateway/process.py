@@ -13,7 +13,7 @@ from lnamespace.errors import SettingsError
 from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authentication.logins import Authenticator
 from lnamespace.gateway.authorization.reviewing import Reviewer
-from lnamespace.gateway.authorization.role_writes import RoleWriteGuard
+from lnamespace.gateway.authorization.role_writes import EscalationCheck
 from lnamespace.gateway.certificates.authorities import RootAuthority
 from lnamespace.gateway.certificates.serving_pairs import serving_pair
 from lnamespace.gateway.certificates.signer import Signer, publish_root, shared_root
@@ -26,7 +26,7 @@ from lnamespace.gateway.certificates.tls import (
 )
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments
 from lnamespace.gateway.fairness.in_flight import InFlight
-from lnamespace.gateway.fairness.shares import Shares
+from lnamespace.gateway.fairness.request_usage import MemoryAccounts
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.server import HttpServer
@@ -150,7 +150,7 @@ class _Process:
     metrics: GatewayMetrics
     rights: NamespaceRights = field(default_factory=NamespaceRights)
     resume_log: ResumeLog = field(default_factory=ResumeLog)
-    shares: Shares = field(default_factory=Shares)
+    accounts: MemoryAccounts = field(default_factory=MemoryAccounts)
     audit_lock: int | None = None
 
     @classmethod
@@ -268,14 +268,14 @@ class _Process:
                 Watcher(upstream, self.resume_log, self.marked_volumes),
             ),
             Reviewer(upstream),
-            RoleWriteGuard(upstream),
+            EscalationCheck(upstream),
             DiscoveryDocuments(upstream, self.published),
             InFlight(self.settings.gateway_requests_in_flight),
             ContentQuota(content_limits(self.settings), tenants.definitions_of),
             self.metrics,
             self._mine(tenants) if self.settings.gateway_mine == "yes" else None,
             self._audit_log(),
-            self.shares,
+            self.accounts,
         )
 
     def _mine(self, tenants: Tenants) -> MineHandler:
@@ -287,7 +287,7 @@ class _Process:
             MineLister(self.sealer),
             MineWatcher(self.resume_log),
             InFlight(self.settings.gateway_requests_in_flight, "you have"),
-            self.shares,
+            self.accounts,
         )
 
     def _audit_log(self) -> AuditLog | None:

@@ -13,18 +13,18 @@ from lnamespace.gateway.authentication.logins import Authenticator, Login
 from lnamespace.gateway.authentication.people import audited_name, tenant_of_account, user_of
 from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
 from lnamespace.gateway.authorization.reviewing import Reviewer
-from lnamespace.gateway.authorization.role_writes import RoleWriteGuard
+from lnamespace.gateway.authorization.role_writes import EscalationCheck
 from lnamespace.gateway.destinations import MINE, Destination, find_destination
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments
 from lnamespace.gateway.fairness.in_flight import InFlight
-from lnamespace.gateway.fairness.shares import Share, Shares
+from lnamespace.gateway.fairness.request_usage import MemoryAccounts, RequestUsage
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.mine.handler import MineHandler
 from lnamespace.gateway.objects.content import ContentQuota, refuse_new_content
 from lnamespace.gateway.refusals import no_tenant, not_listed, refuse_suspended, unavailable
-from lnamespace.gateway.requests.answer_encodings import answer_encoding
+from lnamespace.gateway.requests.answer_encoders import answer_encoder
 from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json, refuse
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.cache import Tenants
@@ -62,7 +62,7 @@ class InboundRequest:
     login: Login
     user: User
     record: RequestRecord = field(default_factory=RequestRecord)
-    share: Share = field(default_factory=Share)
+    usage: RequestUsage = field(default_factory=RequestUsage)
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ class Gateway:
     authenticator: Authenticator
     forwarder: Forwarder
     reviewer: Reviewer
-    guard: RoleWriteGuard
+    escalation_check: EscalationCheck
     documents: DiscoveryDocuments
     in_flight: InFlight
     quota: ContentQuota
     metrics: GatewayMetrics
     mine: MineHandler | None = None
     audit: AuditLog | None = None
-    shares: Shares = field(default_factory=Shares)
+    accounts: MemoryAccounts = field(default_factory=MemoryAccounts)
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request, count it, and write it into the audit log."""
@@ -160,15 +160,17 @@ class Gateway:
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(tenant, len(exchange.request.body)),
-            self.shares.of(tenant, cut) as share,
+            self.accounts.account_for(tenant, cut) as usage,
         ):
-            share.charge_extra(_HANDSHAKE if new else 0.0)
+            usage.charge_extra(_HANDSHAKE if new else 0.0)
             inbound.record.request = request = await self._parse(inbound)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
-                async with self.in_flight.lane(tenant, request, len(exchange.request.body)):
-                    await share.metered(
-                        self._authorize_and_answer(replace(inbound, share=share), request)
+                async with self.in_flight.limit_concurrency(
+                    tenant, request, len(exchange.request.body)
+                ):
+                    await usage.metered(
+                        self._authorize_and_answer(replace(inbound, usage=usage), request)
                     )
 
     async def _authorize_and_answer(
@@ -189,7 +191,7 @@ class Gateway:
             return
         attributes = request_attributes(request)
         try:
-            preconditions = await self.guard.confirm(call, authorizer, user, attributes)
+            preconditions = await self.escalation_check.confirm(call, authorizer, user, attributes)
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
             return
@@ -277,7 +279,7 @@ class Gateway:
 
         # In a task of its own; a certificate of the tenant may end meanwhile.
         await answer_while_allowed(
-            lambda: inbound.share.metered(forward()),
+            lambda: inbound.usage.metered(forward()),
             tenant.changed,
             confirm,
             lambda: login.left if login.tenant else None,
@@ -314,7 +316,7 @@ def _call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
     if request.resource.group_resource == RESOURCE_QUOTAS:
         view = replace(view, totals=inbound.tenant.totals.shown)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
-    inbound.share.expansion = expansion_of(request.resource)
+    inbound.usage.expansion = expansion_of(request.resource)
     indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
     return TenantCall(
         inbound.exchange,
@@ -322,10 +324,10 @@ def _call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
         view,
         audited_name(inbound.login),
         (*headers_up(request, sent.headers, encoding.accept), *_audit_header(inbound.record)),
-        answer_encoding(encoding.media_type, indented=indented),
+        answer_encoder(encoding.media_type, indented=indented),
         inbound.destination.base,
         user=inbound.user,
-        share=inbound.share,
+        usage=inbound.usage,
         other_resources=partial(inbound.tenant.other_resources, view.resources),
     )
 

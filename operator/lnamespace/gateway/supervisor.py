@@ -178,7 +178,7 @@ class Supervisor:
         """Return the metrics of all workers, as they were last gathered."""
         return join_metrics(self.texts, "worker")
 
-    async def keep(self, worker: Worker) -> None:
+    async def restart_forever(self, worker: Worker) -> None:
         """Start a worker again whenever it ends, until all are to stop.
 
         Raises
@@ -224,7 +224,7 @@ async def _supervise(settings: Settings) -> None:
     probes = Probes(supervisor.problem, supervisor.joined_metrics, gather=supervisor.gather_metrics)
     async with serve_probes(settings.health_listen, probes):
         stopping = asyncio.create_task(stop.wait())
-        keeping = [asyncio.create_task(supervisor.keep(each)) for each in workers]
+        keeping = [asyncio.create_task(supervisor.restart_forever(each)) for each in workers]
         await asyncio.wait((stopping, *keeping), return_when=asyncio.FIRST_COMPLETED)
         stop.set()
         exit_at_next_signal()

@@ -26,14 +26,14 @@ from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.media_types import JSON
 from lnamespace.model.lcluster import LCluster
 from lnamespace.translate.names.acting_users import WEBHOOK_CALLER
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import (
     GatewayService,
     TenantWebhook,
     WebhookPath,
     WebhookRoute,
 )
-from lnamespace.translate.objects.plans import Foreign
+from lnamespace.translate.objects.translators import ForeignObject
 from lnamespace.translate.protocol.percent import encode_segment
 from lnamespace.translate.protocol.request import PathRequest
 from lnamespace.translate.protocol.status import (
@@ -123,7 +123,7 @@ class WebhookHandler:
         with in_flight.holding(name, len(request.body)), in_flight.counted(name, _COUNTED):
             try:
                 answer = await self._review(request.body, tenant, webhook)
-            except Foreign as foreign:
+            except ForeignObject as foreign:
                 raise no_such_path() from foreign
         await exchange.answer(200, (("Content-Type", JSON),), answer)
 
@@ -152,7 +152,7 @@ class WebhookHandler:
                 return review.answer_up(await self._ask(view, webhook, review.body), view)
 
     async def _ask(
-        self, view: View, webhook: TenantWebhook, body: bytes, *, converts: bool = False
+        self, view: TenantView, webhook: TenantWebhook, body: bytes, *, converts: bool = False
     ) -> bytes:
         target = _target(webhook)
         identity = UpstreamIdentity(view.tenant, WEBHOOK_CALLER)

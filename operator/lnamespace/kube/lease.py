@@ -91,7 +91,7 @@ class LeaderElector:
             raise LostLease("not the leader any more")
         return self._ends - asyncio.get_running_loop().time()
 
-    async def win(self) -> None:
+    async def acquire(self) -> None:
         """Wait until this process leads."""
         log.info("waiting to lead", extra={"lease": self._config.name})
         while True:
@@ -100,7 +100,7 @@ class LeaderElector:
             await asyncio.sleep(self._config.retry_period)
         log.info("leading", extra={"lease": self._config.name, "identity": self._config.identity})
 
-    async def keep(self) -> None:
+    async def renew(self) -> None:
         """Renew the Lease for as long as possible.
 
         Raises

@@ -107,13 +107,13 @@ class WatchActivity:
     """
 
     tried: float = field(default_factory=time.monotonic)
-    heard: float = field(default_factory=time.monotonic)
+    answered_at: float = field(default_factory=time.monotonic)
 
-    def note(self, *, heard: bool) -> None:
-        """Note an attempt; ``heard`` means that the API server answered."""
+    def note(self, *, answered: bool) -> None:
+        """Note an attempt; ``answered`` means that the API server answered."""
         self.tried = time.monotonic()
-        if heard:
-            self.heard = self.tried
+        if answered:
+            self.answered_at = self.tried
 
 
 class WatchHandler(Protocol):
@@ -183,7 +183,7 @@ class Reflector(Generic[T]):
         while True:
             before = self._version
             self._let_in = math.inf
-            self.activity.note(heard=False)
+            self.activity.note(answered=False)
             try:
                 if not before or self._may_be_restored():
                     self.synced.clear()
@@ -204,7 +204,7 @@ class Reflector(Generic[T]):
         """Note a failure; ``lost`` means that the next watch cannot begin where this one ended."""
         self._ails = True
         if not isinstance(error, Throttled):
-            self._down_since = min(self._down_since, self._last_heard())
+            self._down_since = min(self._down_since, self._last_answer())
         self._failed(self.resource.plural)
         log.warning("listing again" if lost else "watch failed", extra=self._about(error))
         if lost:
@@ -216,10 +216,10 @@ class Reflector(Generic[T]):
             # still missing in this store. So nothing is decided by the store until it is listed.
             self.synced.clear()
 
-    def _last_heard(self) -> float:
+    def _last_answer(self) -> float:
         """Return since when the API server may be down: now, unless it has long been silent."""
-        now, heard = time.monotonic(), self.activity.heard
-        return heard if now - heard > WATCH_SECONDS * _SPREAD[1] else now
+        now, answered_at = time.monotonic(), self.activity.answered_at
+        return answered_at if now - answered_at > WATCH_SECONDS * _SPREAD[1] else now
 
     def _may_be_restored(self) -> bool:
         """Return whether the API server was down for long enough to have been restored.
@@ -255,7 +255,7 @@ class Reflector(Generic[T]):
         except ClusterError:
             self._page_size.failed()
             raise
-        self.activity.note(heard=True)
+        self.activity.note(answered=True)
         self._page_size.arrived(len(answer))
         return decode(_page, answer)
 
@@ -286,22 +286,22 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(*_SPREAD))),
         }
         async with self._client.watch(self.resource.path(), **params) as lines:
-            self.activity.note(heard=True)
+            self.activity.note(answered=True)
             self._let_in = time.monotonic()
             self._down_since = math.inf
             if self._ails:
                 self._ails = False
                 self._recovered()
             if self._handler:
-                await self._handler.handle(self._news(lines))
+                await self._handler.handle(self._new_events(lines))
                 return
-            async for event in self._news(lines):
+            async for event in self._new_events(lines):
                 self._apply(event)
 
-    async def _news(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
+    async def _new_events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
         """Yield the events that are new to the store; note the resource version of the watch."""
         async for line in lines:
-            self.activity.note(heard=True)
+            self.activity.note(answered=True)
             event = decode(_event, line)
             if event.type == "ERROR":
                 raise error_of(decode(_failure, event.object).code, bytes(event.object))

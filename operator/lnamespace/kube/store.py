@@ -72,8 +72,8 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def apply_write_response(self, item: T, *, news: bool = False) -> None:
-        """Store the answer to our own write; call the listener only if it brings ``news``.
+    def apply_write_response(self, item: T, *, notify: bool = False) -> None:
+        """Store the answer to our own write; call the listener only with ``notify``.
 
         The watch reports in order. An answer that is older than what it has reported must not
         bring a deleted object back.
@@ -82,7 +82,7 @@ class Store(Generic[T]):
         reported = max(self._last_version, self._gone.get(item.key, 0))
         if item.version > reported and (known is None or known.version < item.version):
             self._keep(item)
-            if news:
+            if notify:
                 self._listener(known, item)
 
     def apply_event(self, item: T) -> None:

@@ -17,11 +17,11 @@ from lnamespace.model.lnamespace import (
     NAME_MAX,
     PLURAL,
     VERSION,
+    CommonSpec,
+    CommonStatus,
     DeletionPolicy,
     Spec,
     Status,
-    TenantSpec,
-    TenantStatus,
 )
 from lnamespace.model.names import Names
 from lnamespace.model.schemas import Schema, structural_schema, validation_rule
@@ -128,7 +128,7 @@ def _root_schema(description: str, spec: Schema) -> Schema:
 
 
 def _spec_schema() -> Schema:
-    return tenant_spec_schema(Spec, KIND)
+    return common_spec_schema(Spec, KIND)
 
 
 def build_version(name: str, schema: Schema, columns: Iterable[Column]) -> Schema:
@@ -162,7 +162,7 @@ def root_schema(
     }
 
 
-def tenant_spec_schema(type_: type[TenantSpec], kind: str) -> Schema:
+def common_spec_schema(type_: type[CommonSpec], kind: str) -> Schema:
     """Return the schema of the spec of a kind, with the rules that all such kinds have."""
     schema = structural_schema(type_)
     properties = schema["properties"]
@@ -253,7 +253,7 @@ def _as_read_by_people(billing: dict[str, Schema]) -> None:
     ]
 
 
-def status_schema(type_: type[TenantStatus]) -> Schema:
+def status_schema(type_: type[CommonStatus]) -> Schema:
     """Return the schema of a status, whose conditions are merged by type."""
     schema = structural_schema(type_)
     conditions = schema["properties"]["conditions"]

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from lnamespace.errors import ModelError
-from lnamespace.model.lnamespace import TenantObject, TenantSpec, TenantStatus
+from lnamespace.model.lnamespace import CommonObject, CommonSpec, CommonStatus
 from lnamespace.model.quantities import PATTERN
 from lnamespace.nesting import at_any_depth
 
@@ -94,7 +94,7 @@ Total = Annotated[str, Meta(max_length=32, pattern=PATTERN)]
 """A quantity of Kubernetes."""
 
 
-class LClusterSpec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
+class LClusterSpec(CommonSpec, frozen=True, rename="camel", omit_defaults=True):
     """What the LCluster should be."""
 
     suspend: Annotated[
@@ -156,7 +156,7 @@ class NamespaceShare(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     ] = 0
 
 
-class LClusterStatus(TenantStatus, frozen=True, rename="camel"):
+class LClusterStatus(CommonStatus, frozen=True, rename="camel"):
     """What the LCluster is, as the controller last saw it."""
 
     address: Annotated[
@@ -180,7 +180,7 @@ class LClusterStatus(TenantStatus, frozen=True, rename="camel"):
     ] = ()
 
 
-class LCluster(TenantObject, frozen=True, rename="camel"):
+class LCluster(CommonObject, frozen=True, rename="camel"):
     """A tenant's cluster, with who may do what in it and who pays for it."""
 
     spec: LClusterSpec = LClusterSpec()

@@ -7,9 +7,9 @@ from lnamespace.model.crd import (
     Column,
     build_definition,
     build_version,
+    common_spec_schema,
     root_schema,
     status_schema,
-    tenant_spec_schema,
 )
 from lnamespace.model.lcluster import (
     KIND,
@@ -40,7 +40,7 @@ def build_lcluster_crd(names: Names) -> Schema:
     status = status_schema(LClusterStatus)
     condition = status["properties"]["conditions"]["items"]["properties"]["type"]
     condition["description"] = "Ready, NamespacesReady, AccessReady or BillingRecorded."
-    schema = root_schema(description, tenant_spec_schema(LClusterSpec, KIND), status, _name_rules())
+    schema = root_schema(description, common_spec_schema(LClusterSpec, KIND), status, _name_rules())
     version = build_version(VERSION, schema, _COLUMNS) | {"storage": True}
     found = build_definition(names, KIND, PLURAL, [version])
     found["spec"]["names"]["shortNames"] = [SHORT_NAME]

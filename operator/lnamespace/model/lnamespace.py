@@ -136,7 +136,7 @@ class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
     ] = ()
 
 
-class TenantSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class CommonSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The fields that LNamespaces and LClusters have in common."""
 
     users: Annotated[
@@ -205,7 +205,7 @@ class TenantSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
         return self.users + self.managers + self.sudoers
 
 
-class Spec(TenantSpec, frozen=True, rename="camel", omit_defaults=True):
+class Spec(CommonSpec, frozen=True, rename="camel", omit_defaults=True):
     """What the LNamespace should be."""
 
     profile: Annotated[
@@ -256,7 +256,7 @@ class Recorded(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     ] = 0
 
 
-class TenantStatus(msgspec.Struct, frozen=True, rename="camel"):
+class CommonStatus(msgspec.Struct, frozen=True, rename="camel"):
     """What the controller says of LNamespaces and of LClusters."""
 
     observed_generation: Annotated[
@@ -271,7 +271,7 @@ class TenantStatus(msgspec.Struct, frozen=True, rename="camel"):
         return next((c for c in self.conditions if c.type == type_), None)
 
 
-class Status(TenantStatus, frozen=True, rename="camel"):
+class Status(CommonStatus, frozen=True, rename="camel"):
     """What the LNamespace is, as the controller last saw it."""
 
     namespace_uid: Annotated[
@@ -306,7 +306,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
 
 
-class TenantObject(msgspec.Struct, frozen=True, rename="camel"):
+class CommonObject(msgspec.Struct, frozen=True, rename="camel"):
     """The metadata of an LNamespace or an LCluster."""
 
     metadata: Metadata
@@ -322,14 +322,14 @@ class TenantObject(msgspec.Struct, frozen=True, rename="camel"):
         return self.metadata.uid
 
 
-class LNamespace(TenantObject, frozen=True, rename="camel"):
+class LNamespace(CommonObject, frozen=True, rename="camel"):
     """A tenant's namespace, with who may do what in it and who pays for it."""
 
     spec: Spec = Spec()
     status: Status = Status()
 
 
-class UndecodedHead(TenantObject, frozen=True, rename="camel"):
+class UndecodedHead(CommonObject, frozen=True, rename="camel"):
     """The metadata of an LNamespace or LCluster, and its other parts undecoded."""
 
     spec: msgspec.Raw = msgspec.Raw(b"{}")

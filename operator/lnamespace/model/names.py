@@ -41,7 +41,7 @@ _CLUSTER_RESOURCES = "cluster-resources"
 _SUDOER = "sudoer-impersonator"
 _SELF = "self-impersonator"
 
-PARTS = (_EDITOR, _SUDOER, _CLUSTER_EDITOR, _CLUSTER_RESOURCES)
+NAME_PARTS = (_EDITOR, _SUDOER, _CLUSTER_EDITOR, _CLUSTER_RESOURCES)
 """The last parts of the names of the cluster-wide objects of LNamespaces and LClusters.
 
 No profile may be called so: the chart names the ClusterRole of a profile PREFIX:profile:NAME, and
@@ -103,7 +103,7 @@ class Names:
         return f"{self.group}/requester"
 
     @cached_property
-    def tenant_label(self) -> str:
+    def lnamespace_label(self) -> str:
         """Return the label with the LNamespace of an object, for people who search."""
         return f"{self.group}/lnamespace"
 
@@ -147,9 +147,9 @@ class Names:
         """Return the annotation that lists the labels a Namespace got from its profile."""
         return f"{self.group}/labels"
 
-    def sudoers_group(self, tenant: str) -> str:
-        """Return the group that sudoers of ``tenant`` impersonate."""
-        return self.group_format.replace("{name}", tenant)
+    def sudoers_group(self, lnamespace: str) -> str:
+        """Return the group that sudoers of ``lnamespace`` impersonate."""
+        return self.group_format.replace("{name}", lnamespace)
 
     @cached_property
     def sudo_namespace(self) -> str:
@@ -160,9 +160,9 @@ class Names:
         """
         return self._own_namespace(_SUDO_NAMESPACE)
 
-    def sudo_account(self, tenant: str) -> Subject:
-        """Return the ServiceAccount that sudoers of ``tenant`` impersonate in its layout."""
-        return Subject(SubjectKind.SERVICE_ACCOUNT, tenant, self.sudo_namespace)
+    def sudo_account(self, lnamespace: str) -> Subject:
+        """Return the ServiceAccount that sudoers of ``lnamespace`` impersonate in its layout."""
+        return Subject(SubjectKind.SERVICE_ACCOUNT, lnamespace, self.sudo_namespace)
 
     @cached_property
     def clusters_namespace(self) -> str:
@@ -187,9 +187,9 @@ class Names:
         ours = f"{SERVICE_ACCOUNT_PREFIX}{_SUDO_NAMESPACE}"
         return username.startswith((f"{ours}:", f"{ours}-"))
 
-    def editor(self, tenant: str) -> str:
+    def editor(self, lnamespace: str) -> str:
         """Return the name of the ClusterRole and binding that allow editing one LNamespace."""
-        return f"{self.prefix}:{tenant}:{_EDITOR}"
+        return f"{self.prefix}:{lnamespace}:{_EDITOR}"
 
     def cluster_editor(self, lcluster: str) -> str:
         """Return the name of the ClusterRole and binding that allow editing one LCluster."""
@@ -199,9 +199,9 @@ class Names:
         """Return the name of the ClusterRole and binding for a tenant's own API groups."""
         return f"{self.prefix}:{lcluster}:{_CLUSTER_RESOURCES}"
 
-    def sudoer(self, tenant: str) -> str:
+    def sudoer(self, lnamespace: str) -> str:
         """Return the name of the role and binding that allow impersonating its sudo subject."""
-        return f"{self.prefix}:{tenant}:{_SUDOER}"
+        return f"{self.prefix}:{lnamespace}:{_SUDOER}"
 
     def self_impersonator(self, person: str) -> str:
         """Return the name of a person's role and binding; ``person`` is a digest of them.
@@ -210,11 +210,11 @@ class Names:
         """
         return f"{self.prefix}:{self._self}:{person}"
 
-    def tenant_of(self, name: str) -> str | None:
+    def lnamespace_of(self, name: str) -> str | None:
         """Return the LNamespace that a cluster-wide name belongs to; None if to none."""
         match name.split(":"):
-            case [self.prefix, tenant, part] if part in (_EDITOR, _SUDOER):
-                return tenant
+            case [self.prefix, lnamespace, part] if part in (_EDITOR, _SUDOER):
+                return lnamespace
         return None
 
     def lcluster_of(self, name: str) -> str | None:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from lnamespace.errors import ProfilesError
 from lnamespace.files import strict_yaml
 from lnamespace.files.strict_yaml import ErrorHints, StrictYamlError
-from lnamespace.model.names import PARTS, Names
+from lnamespace.model.names import NAME_PARTS, Names
 from lnamespace.model.rules import DNS_LABEL, DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN
 
 DEFAULT_PROFILE = "default"
@@ -70,7 +70,7 @@ def decode_profiles(content: bytes, source: str, names: Names) -> dict[str, Prof
 def _problem(name: str, profile: Profile, names: Names) -> tuple[str, str] | None:
     if len(name) > DNS_LABEL_MAX_LENGTH or not re.fullmatch(DNS_LABEL, name):
         return name, "a profile's name must be a DNS label of at most 63 characters"
-    if name in PARTS:
+    if name in NAME_PARTS:
         return name, f"no profile may be called {name}: a role of an LNamespace ends so"
     for key, value in profile.labels.items():
         if problem := label_problem(key, value, names):

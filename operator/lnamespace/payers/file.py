@@ -54,7 +54,7 @@ class PayersFile:
         if self._file:
             self._take(self._file)
 
-    async def keep(self) -> NoReturn:
+    async def run(self) -> NoReturn:
         """Poll the file until cancelled. Reads in a thread: to parse 900 KiB takes 2.7 s."""
         while True:
             await asyncio.sleep(POLL_SECONDS)

@@ -99,7 +99,7 @@ class RoleStore:
     base: BaseAccess = field(default_factory=BaseAccess)
 
     @classmethod
-    def of(
+    def from_objects(
         cls,
         roles: Iterable[RbacRole] = (),
         bindings: Iterable[RbacBinding] = (),

@@ -8,7 +8,7 @@ import msgspec
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User, service_account
 from lnamespace.rbac.reviews import user_info
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 """The extra by which the API server tells credentials of one user apart."""
@@ -19,7 +19,7 @@ KEPT_EXTRA = frozenset(
 
 
 def token_review_down(
-    answer: bytes, view: View, namespaces: Container[str], revoked: Container[str] = ()
+    answer: bytes, view: TenantView, namespaces: Container[str], revoked: Container[str] = ()
 ) -> bytes:
     """Return the platform's answer to a TokenReview as the tenant gets it.
 
@@ -54,7 +54,7 @@ def token_review_down(
 
 
 def _authenticated_account(
-    status: Mapping[str, Any], view: View, namespaces: Container[str]
+    status: Mapping[str, Any], view: TenantView, namespaces: Container[str]
 ) -> User | None:
     """Return the tenant's ServiceAccount that a TokenReview's status authenticates, or None."""
     user = status.get("user") or {}

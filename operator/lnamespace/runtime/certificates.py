@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 CLOCKS_DIFFER = timedelta(minutes=5)
 """The time for which a certificate is valid before it is made."""
 
-Span = tuple[datetime, datetime]
+Validity = tuple[datetime, datetime]
 """The times from and to which a certificate is valid."""
 
 
@@ -21,7 +21,7 @@ def certificate_builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: CertificatePublicKeyTypes,
-    span: Span,
+    validity: Validity,
     serial: int = 0,
 ) -> x509.CertificateBuilder:
     """Begin a certificate; without a serial number it gets a random one."""
@@ -31,8 +31,8 @@ def certificate_builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(serial or x509.random_serial_number())
-        .not_valid_before(span[0].astimezone(UTC))
-        .not_valid_after(span[1].astimezone(UTC))
+        .not_valid_before(validity[0].astimezone(UTC))
+        .not_valid_after(validity[1].astimezone(UTC))
     )
 
 

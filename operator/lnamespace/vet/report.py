@@ -43,7 +43,7 @@ def rows(verdict: VettingResult, role: ObservedRole) -> list[Row]:
         *_rows("refused", verdict.refused, role),
         *_rows("new", verdict.gained, role),
         *_rows("lost", verdict.lost, role),
-        *_rows("vetted", verdict.powers, role),
+        *_rows("vetted", verdict.dangerous, role),
     ]
 
 

@@ -228,7 +228,7 @@ def stored_objects(admin: Api) -> tuple[list[RbacRole], list[RbacBinding]]:
 
 def stored(admin: Api) -> RoleStore:
     """Return the store of all Roles and bindings that the API server has."""
-    return RoleStore.of(*stored_objects(admin))
+    return RoleStore.from_objects(*stored_objects(admin))
 
 
 def review(admin: Api, user: User, asked: Attributes) -> Object:

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 from lnamespace.access.conventions import Conventions
+from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.access.person import Person
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
 from lnamespace.controller.deletion import DeletionReconciler
-from lnamespace.controller.outbox import BillingRecorder, Departed
-from lnamespace.controller.outcome import Outcome
-from lnamespace.controller.person import PersonReconciler
+from lnamespace.controller.impersonator import ImpersonatorReconciler
+from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.reconciler import LNamespaceReconciler
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
@@ -40,7 +40,7 @@ ROLES = CLUSTER_ROLE.path().removesuffix("/")
 BINDINGS = CLUSTER_ROLE_BINDING.path()
 EDITOR, SUDOER = NAMES.editor("team-a"), NAMES.sudoer("team-a")
 RECORDS = billingrecords(NAMES).path()
-ALICE = Person.of(Subject(SubjectKind.USER, "alice"))
+ALICE = ImpersonatorKey.from_subject(Subject(SubjectKind.USER, "alice"))
 SELF = NAMES.self_impersonator(ALICE.digest)
 
 
@@ -52,7 +52,7 @@ class Desk:
     cache: Cache
     queue: WorkQueue[WorkKey]
     tenants: LNamespaceReconciler
-    people: PersonReconciler
+    impersonators: ImpersonatorReconciler
     woken: list[str]
     now: list[datetime]
 
@@ -86,15 +86,15 @@ class Desk:
         if SPACE in self.cluster.objects:
             self.deleted(SPACE)
 
-    async def reconcile(self, failed_before: int = 0) -> Outcome:
+    async def reconcile(self, failed_before: int = 0) -> RequeueResult:
         """Work on the LNamespace."""
         return await self.tenants.reconcile("team-a", failed_before)
 
-    async def close(self, uid: str = "uid-a") -> Outcome:
+    async def close(self, uid: str = "uid-a") -> RequeueResult:
         """Work on an LNamespace that is gone."""
         ours = self.tenants
         deletions = DeletionReconciler(ours.cache, ours.outbox, ours.conventions, ours.reserved)
-        return await deletions.reconcile(Departed(uid))
+        return await deletions.reconcile(DeletedLNamespaceKey(uid))
 
     def restart(self) -> None:
         """Another process takes over: it knows what the cluster says, and no more."""
@@ -109,8 +109,8 @@ class Desk:
         self.cache = cache
         applier = Applier(client, cache.objects, LAYOUT.managed_metadata, 8)
         accounts = Accounts(client, cache, LAYOUT)
-        self.people = dataclasses.replace(
-            self.people, cache=cache, accounts=accounts, applier=applier
+        self.impersonators = dataclasses.replace(
+            self.impersonators, cache=cache, accounts=accounts, applier=applier
         )
         self.tenants = dataclasses.replace(
             self.tenants,
@@ -147,7 +147,7 @@ async def working(limits: RequesterLimits = NO_LIMITS) -> AsyncIterator[Desk]:
         outbox = BillingRecorder(client, NAMES)
         tenants = LNamespaceReconciler(client, cache, applier, outbox, LAYOUT, clock=lambda: now[0])
         accounts = Accounts(client, cache, LAYOUT)
-        people = PersonReconciler(
+        people = ImpersonatorReconciler(
             cache, accounts, applier, LAYOUT, woken.append, clock=lambda: now[0]
         )
         yield Desk(made, cache, queue, tenants, people, woken, now)

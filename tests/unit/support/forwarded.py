@@ -17,7 +17,7 @@ from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
-from lnamespace.gateway.requests.answer_encodings import answer_encoding
+from lnamespace.gateway.requests.answer_encoders import answer_encoder
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
@@ -26,7 +26,7 @@ from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.runtime.addresses import Address
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.request import ResourceRequest, parse_request
 from lnamespace.translate.protocol.status import Refused
@@ -75,7 +75,7 @@ class Tenant:
 
 @asynccontextmanager
 async def forwarding(
-    view: View = ACME, totals: TenantTotals | None = None
+    view: TenantView = ACME, totals: TenantTotals | None = None
 ) -> AsyncIterator[Tenant]:
     """Serve one tenant for as long as the block lasts."""
     namespaces, other_resources = TenantNamespaces(), asyncio.Event()
@@ -107,11 +107,11 @@ def _pool(url: str) -> UpstreamPool:
     return UpstreamPool(UpstreamAddress(str(address.hostname), address.port or 0, None))
 
 
-def _call(exchange: Exchange, view: View) -> TenantCall:
+def _call(exchange: Exchange, view: TenantView) -> TenantCall:
     sent = exchange.request
     request = parse_request(sent.method, sent.target, view.resources, view.tenant)
     assert isinstance(request, ResourceRequest)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
     headers = headers_up(request, sent.headers, encoding.accept)
-    answer = answer_encoding(encoding.media_type)
+    answer = answer_encoder(encoding.media_type)
     return TenantCall(exchange, request, view, "ann", headers, answer)

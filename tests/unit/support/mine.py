@@ -241,4 +241,4 @@ def call_of(
     assert request is not None
     caller = caller or MineCaller("ann", BOTH, (("authorization", "Bearer t"),))
     both = Platform(upstream, upstream)
-    return MineCall.of(cast(Any, client), request, caller, both, world.rights), client
+    return MineCall.from_request(cast(Any, client), request, caller, both, world.rights), client

@@ -1,6 +1,6 @@
 """Resources that the tests of the translation are served."""
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import (
     GroupResource,
     ResourceTable,
@@ -33,7 +33,7 @@ API_SERVICES = ResourceType(
     namespaced=False,
     policy=ServingPolicy.SHARED,
 )
-SERVED = ResourceTable.of(
+SERVED = ResourceTable.from_types(
     [
         NAMESPACES,
         PODS,
@@ -50,7 +50,7 @@ SERVED = ResourceTable.of(
         API_SERVICES,
     ]
 )
-ACME = View(
+ACME = TenantView(
     "acme",
     SERVED,
     {

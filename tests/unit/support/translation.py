@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 from lnamespace.translate.bodies.encoded import answer_down, events_down, request_up
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import (
     GroupResource,
@@ -87,9 +87,9 @@ TYPES = {
         GADGETS,
     )
 }
-ACME = View(
+ACME = TenantView(
     "acme",
-    ResourceTable.of(TYPES.values()),
+    ResourceTable.from_types(TYPES.values()),
     {
         GroupResource(RBAC, "clusterroles"): frozenset({"cluster-admin", "admin", "system:basic"}),
         GroupResource("storage.k8s.io", "storageclasses"): frozenset({"standard"}),

@@ -66,17 +66,17 @@ class CertificateSpec:
 def make_pair(spec: CertificateSpec, now: datetime) -> KeyPair:
     """Make a CA, and a certificate for all names that it signs."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    span = now - CLOCKS_DIFFER, now + spec.life
+    validity = now - CLOCKS_DIFFER, now + spec.life
     issuer = common_name(f"lnamespace-webhook-ca {now:%Y-%m-%dT%H:%M:%SZ}")
     ca = (
-        certificate_builder(issuer, issuer, ca_key.public_key(), span)
+        certificate_builder(issuer, issuer, ca_key.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(key_usage(certifies=True), critical=True)
         .add_extension(_key_id(ca_key), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     certificate = (
-        certificate_builder(common_name("lnamespace-webhook"), issuer, key.public_key(), span)
+        certificate_builder(common_name("lnamespace-webhook"), issuer, key.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(key_usage(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

@@ -21,8 +21,8 @@ from lnamespace.model.lnamespace import (
     NAME_MAX,
     SPEC_MAX_BYTES,
     Billing,
+    CommonSpec,
     Spec,
-    TenantSpec,
 )
 from lnamespace.model.rules import NULL_PROBLEM, billing_text_problem, text_problem
 from lnamespace.model.subject import Member
@@ -41,7 +41,7 @@ _TEXTS = {
 }
 
 
-def size_errors(new: TenantSpec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
+def size_errors(new: CommonSpec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
     """Return the parts that are larger than their bound and larger than they were."""
     yield from _entries(new, before)
     yield from _spec(request)
@@ -78,7 +78,7 @@ def _text(path: str, text: str, problem: str | None) -> Iterator[FieldError]:
         yield invalid(path, text, problem)
 
 
-def _entries(new: TenantSpec, before: Spec) -> Iterator[FieldError]:
+def _entries(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
     for field, most in ENTRIES_MAX.items():
         listed: tuple[Member, ...] = getattr(new, field)
         listed_before: tuple[Member, ...] = getattr(before, field)

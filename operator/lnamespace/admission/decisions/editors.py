@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lnamespace.access.entries import active_entries
 from lnamespace.admission.decisions.review import UserInfo
-from lnamespace.model.lnamespace import Spec, TenantSpec
+from lnamespace.model.lnamespace import CommonSpec, Spec
 from lnamespace.model.subject import Member, Subject, SubjectKind
 
 
@@ -26,7 +26,7 @@ class Editors:
     until: datetime | None = None
 
     @classmethod
-    def at(cls, spec: TenantSpec, now: datetime) -> "Editors":
+    def at(cls, spec: CommonSpec, now: datetime) -> "Editors":
         """Return the editors that a spec names. The list of users, the longest one, has none."""
         current = active_entries(Spec(managers=spec.managers, sudoers=spec.sudoers), now)
         managers, sudoers = frozenset(current.managers), frozenset(current.sudoers)

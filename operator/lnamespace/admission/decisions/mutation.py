@@ -22,7 +22,7 @@ from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
 from lnamespace.payers.refusals import not_inherited, quoted
 
-LISTS = ("users", "managers", "sudoers")
+MEMBER_LISTS = ("users", "managers", "sudoers")
 EDITORS = ("managers", "sudoers")
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ def _overfull(spec: object) -> bool:
     billing = spec.get("billing")
     labels = billing.get("labels") if isinstance(billing, dict) else None
     return _longer(labels, dict, BILLING_LABELS_MAX) or any(
-        _longer(spec.get(field), list, LIST_MAX_ITEMS) for field in LISTS
+        _longer(spec.get(field), list, LIST_MAX_ITEMS) for field in MEMBER_LISTS
     )
 
 
@@ -102,7 +102,7 @@ def _default_lists(
     spec: Json, requester: str, policy: Policy
 ) -> tuple[dict[str, list[Json]], tuple[str, ...]]:
     """Return the lists with the requester in them, and a warning where that is impossible."""
-    if not any(spec.get(field) for field in LISTS):
+    if not any(spec.get(field) for field in MEMBER_LISTS):
         fields = policy.default_lists
     elif not any(spec.get(field) for field in EDITORS):
         fields = ("managers",)

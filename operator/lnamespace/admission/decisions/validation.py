@@ -14,14 +14,14 @@ from lnamespace.admission.decisions.bounds import null_expiry_errors, size_error
 from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, too_long
-from lnamespace.admission.decisions.mutation import LISTS
+from lnamespace.admission.decisions.mutation import MEMBER_LISTS
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
 from lnamespace.model import lcluster
 from lnamespace.model.conversion import ANNOTATIONS_MAX, free_annotation_bytes
 from lnamespace.model.lcluster import LCluster, tenant_name_problem
-from lnamespace.model.lnamespace import LNamespace, Spec, TenantSpec
+from lnamespace.model.lnamespace import CommonSpec, LNamespace, Spec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
 from lnamespace.payers.resolution import BillingRefusal, check_change, resolve
@@ -111,7 +111,7 @@ def _name(
 
 
 def _requester(
-    new: TenantSpec, before: Spec, request: AdmissionRequest, policy: Policy
+    new: CommonSpec, before: Spec, request: AdmissionRequest, policy: Policy
 ) -> Iterator[FieldError]:
     path = "spec.requester"
     if request.operation == "UPDATE":
@@ -124,7 +124,7 @@ def _requester(
 
 
 def _account(
-    new: TenantSpec, before: Spec, request: AdmissionRequest, context: ReviewContext
+    new: CommonSpec, before: Spec, request: AdmissionRequest, context: ReviewContext
 ) -> Iterator[FieldError]:
     path = "spec.countedTo"
     if request.operation == "UPDATE":
@@ -136,9 +136,9 @@ def _account(
         yield invalid(path, new.counted_to, "is written by the webhook: leave it out")
 
 
-def _members(new: TenantSpec, before: Spec) -> Iterator[FieldError]:
+def _members(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
     checks: dict[str, Callable[[Member], str | None]] = {"sudoers": sudoer_problem}
-    for field in LISTS:
+    for field in MEMBER_LISTS:
         check = checks.get(field, member_problem)
         listed_before = set(getattr(before, field))
         for index, member in enumerate(getattr(new, field)):
@@ -168,7 +168,7 @@ def _editors(
 
 
 def _editor_warnings(
-    new: TenantSpec,
+    new: CommonSpec,
     before: Spec,
     editors: Editors,
     request: AdmissionRequest,
@@ -192,7 +192,7 @@ def _room(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
 
 
 def _billing(
-    new: TenantSpec, before: Spec, request: AdmissionRequest, policy: Policy, context: ReviewContext
+    new: CommonSpec, before: Spec, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> Iterator[FieldError]:
     if context.administrator:
         if before.billing.cost_center and not new.billing.cost_center:
@@ -214,7 +214,7 @@ def _billing(
         yield error(refusal.field, refusal.message)
 
 
-def _is_stamped(new: TenantSpec, request: AdmissionRequest) -> bool:
+def _is_stamped(new: CommonSpec, request: AdmissionRequest) -> bool:
     stamp = new.billing.provenance
     return stamp is not msgspec.UNSET and stamp.changed_by == request.user_info.username
 

@@ -23,7 +23,7 @@ from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA, Names
 
 
 @dataclass(frozen=True)
-class TenantCluster:
+class LClusterKey:
     """The key under which one LCluster is reconciled."""
 
     name: str
@@ -36,7 +36,7 @@ class LClusterCache:
         self,
         names: Names,
         namespaces: Store[ObservedObject],
-        enqueue: Callable[[TenantCluster], None],
+        enqueue: Callable[[LClusterKey], None],
         limits: RequesterLimits,
     ) -> None:
         self.limits = limits
@@ -67,7 +67,7 @@ class LClusterCache:
         """Return the LCluster if it is of our class, or None."""
         return cached.lcluster if cached and cached.of_class(self._names.class_name) else None
 
-    def needs_slot(self, name: str) -> bool:
+    def is_waiting(self, name: str) -> bool:
         """Return whether the LCluster of that name is limited and not admitted yet."""
         cached = self.get(name)
         return bool(
@@ -108,10 +108,10 @@ class LClusterCache:
         """Enqueue the LClusters that may be admitted after the end of another."""
         entry = self._entry(gone)
         self._admitted.discard(gone.uid)
-        if self.limits.of(entry.account) is not None:
+        if self.limits.limit_for(entry.account) is not None:
             for rival in self._rivals(entry):
                 if not rival.admitted:
-                    self._enqueue(TenantCluster(rival.name))
+                    self._enqueue(LClusterKey(rival.name))
 
     def namespaces_of(self, name: str) -> tuple[ObservedObject, ...]:
         """Return the Namespaces whose names begin with an LCluster's prefix, by name."""
@@ -124,7 +124,7 @@ class LClusterCache:
         return self.share_quotas.get((namespace, SHARE_QUOTA)) is not None
 
     def note_demand(
-        self, key: TenantCluster, namespace: str, refusal: ShareRefusal, seconds: float
+        self, key: LClusterKey, namespace: str, refusal: ShareRefusal, seconds: float
     ) -> None:
         """Record that a request was refused because the share of a namespace is too small."""
         self.demand.note(namespace, refusal, seconds)
@@ -150,23 +150,23 @@ class LClusterCache:
             return cached.lcluster
         return None
 
-    def keys(self) -> Iterator[TenantCluster]:
+    def keys(self) -> Iterator[LClusterKey]:
         """Return the keys of all LClusters."""
         for cached in self.lclusters:
-            yield TenantCluster(cached.lcluster.name)
+            yield LClusterKey(cached.lcluster.name)
 
-    def leftovers(self) -> Iterator[TenantCluster]:
+    def leftovers(self) -> Iterator[LClusterKey]:
         """Return the keys of the LClusters that labels of Namespaces name."""
         labels = (found.labels.get(self._names.lcluster_label) for found in self._namespaces)
         for name in sorted({label for label in labels if label}):
-            yield TenantCluster(name)
+            yield LClusterKey(name)
 
-    def key_of_rbac_object(self, namespace: str, name: str) -> TenantCluster | None:
+    def key_of_rbac_object(self, namespace: str, name: str) -> LClusterKey | None:
         """Return the key of the LCluster that an RBAC object belongs to; None if to none."""
         if name == CLUSTER_ACCOUNT_BINDING and (tenant := tenant_of_name(namespace)):
-            return TenantCluster(tenant)
+            return LClusterKey(tenant)
         if not namespace and (tenant := self._names.lcluster_of(name) or ""):
-            return TenantCluster(tenant)
+            return LClusterKey(tenant)
         return None
 
     def namespace_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
@@ -178,7 +178,7 @@ class LClusterCache:
         self._index(tenant, observed.key[1], there=new is not None)
         labelled = any(each and self._names.lcluster_label in each.labels for each in (old, new))
         if labelled or self.get(tenant):
-            self._enqueue(TenantCluster(tenant))
+            self._enqueue(LClusterKey(tenant))
 
     def _index(self, tenant: str, name: str, *, there: bool) -> None:
         known = self._with_prefix.setdefault(tenant, set())
@@ -202,7 +202,7 @@ class LClusterCache:
             if not groups:
                 del self._groups[tenant]
             if self.groups_of(tenant) != before:
-                self._enqueue(TenantCluster(tenant))
+                self._enqueue(LClusterKey(tenant))
 
     def _share_quota_changed(
         self, old: CachedShareQuota | None, new: CachedShareQuota | None
@@ -214,7 +214,7 @@ class LClusterCache:
             return
         demanded = self.demand.any_with(cached.lcluster.prefix)
         if affects_shares(old, new, totals_of(cached.lcluster), demanded=demanded):
-            self._enqueue(TenantCluster(tenant))
+            self._enqueue(LClusterKey(tenant))
 
     def _lcluster_changed(self, old: CachedLCluster | None, new: CachedLCluster | None) -> None:
         if new and new.lcluster.spec.quota:
@@ -223,6 +223,6 @@ class LClusterCache:
             self.totals.clear()
         for lcluster in (self.of_our_class(old), self.of_our_class(new)):
             if lcluster is not None:
-                self._enqueue(TenantCluster(lcluster.name))
+                self._enqueue(LClusterKey(lcluster.name))
         if old is not None and (new is None or new.lcluster.uid != old.lcluster.uid):
             self._enqueue_waiting(old.lcluster)

@@ -60,12 +60,12 @@ class CostReports:
     _files: dict[str, ChangingFile] = field(default_factory=dict)
     _months: dict[str, Costs] = field(default_factory=dict)
 
-    def of(self, uid: str) -> tuple[LClusterCost, ...]:
+    def costs_for(self, uid: str) -> tuple[LClusterCost, ...]:
         """Return the costs of an LCluster, the latest month first."""
         months = (self._months[month] for month in sorted(self._months, reverse=True))
         return tuple(cost for costs in months for cost in costs.get(uid, ()))
 
-    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Poll the directory for ever; await ``changed`` when a report has changed."""
         while self.path:
             if self.refresh():

@@ -97,7 +97,7 @@ def _within_limit(observation: LClusterObservation) -> tuple[ObservedObject, ...
     the Namespaces in which the tenant is bound already, and then the oldest, up to the limit.
     """
     own, lcluster = observation.own, observation.lcluster
-    limit = observation.conventions.content_limits.of(lcluster).namespaces
+    limit = observation.conventions.content_limits.limits_for(lcluster).namespaces
     if not limit or len(own) <= limit:
         return own
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lnamespace.controller.lclusters.share_quotas import CachedShareQuota
-from lnamespace.controller.lclusters.shares import Allocation, divide
+from lnamespace.controller.lclusters.shares import Allocation, divide_total
 from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lcluster import LCluster, NamespaceShare
 from lnamespace.model.quantities import Amounts, format_amounts, parse_amounts
@@ -81,7 +81,7 @@ def divide_totals(
     found: dict[str, dict[str, Allocation]] = {each.name: {} for each in namespaces}
     for resource, total in totals.items():
         allocations = {each.name: each.allocation(resource) for each in namespaces}
-        for name, allocation in divide(total, allocations).items():
+        for name, allocation in divide_total(total, allocations).items():
             found[name][resource] = allocation
     return tuple(_share(each.share, found[each.name]) for each in namespaces)
 

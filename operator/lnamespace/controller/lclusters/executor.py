@@ -172,6 +172,6 @@ class LClusterExecutor:
             return [error]
         if add:
             read = read_lcluster(answer)
-            news = read.lcluster.spec != lcluster.spec or read.terminating
-            self.cache.lclusters.lclusters.apply_write_response(read, news=news)
+            notify = read.lcluster.spec != lcluster.spec or read.terminating
+            self.cache.lclusters.lclusters.apply_write_response(read, notify=notify)
         return []

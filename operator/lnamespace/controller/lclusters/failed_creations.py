@@ -12,7 +12,7 @@ from contextlib import suppress
 import msgspec
 
 from lnamespace.access.quota_refusals import REFUSAL_REASON, REQUEST_COMPONENT, read_refusal
-from lnamespace.controller.lclusters.cache import LClusterCache, TenantCluster
+from lnamespace.controller.lclusters.cache import LClusterCache, LClusterKey
 from lnamespace.controller.lclusters.share_quotas import CONTROLLER_SECONDS, REQUEST_SECONDS
 from lnamespace.errors import ClusterError, Unreadable
 from lnamespace.kube.answers import decode
@@ -103,5 +103,5 @@ class FailedCreations:
         known = self._cache.of_our_class(self._cache.get(tenant_of_name(namespace)))
         refusal = read_refusal(event.message) if known and known.spec.quota else None
         if known and refusal:
-            key = TenantCluster(known.name)
+            key = LClusterKey(known.name)
             self._cache.note_demand(key, namespace, refusal, event.seconds)

@@ -67,7 +67,7 @@ class GatewayLocator:
         self.current: GatewayLocation | None = None if self._config_map else location
         """None until the CA is known: before, clients could not verify the address."""
 
-    async def keep(self, changed: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Poll the ConfigMap for ever; await ``changed`` when the CA has changed."""
         while self._config_map:
             before = self.current

@@ -44,7 +44,7 @@ class LClusterObserver:
             observation = await self._with_name_problem(observation)
         if observation.name_problem or observation.failures:
             return observation
-        if self.cache.lclusters.needs_slot(name):
+        if self.cache.lclusters.is_waiting(name):
             await self.cache.counted.wait()
         return dataclasses.replace(observation, limit_exceeded=self.cache.lclusters.admit(name))
 

@@ -29,7 +29,7 @@ def refuse_excess(
     rivals
         The others of its account.
     """
-    limit = limits.of(entry.account)
+    limit = limits.limit_for(entry.account)
     if entry.admitted or limit is None:
         return ""
     others, age = list(rivals), (entry.since, entry.name)

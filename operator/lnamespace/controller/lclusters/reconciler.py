@@ -21,8 +21,8 @@ from lnamespace.controller.lclusters.resource import read_lcluster
 from lnamespace.controller.lclusters.taken_names import TakenNames
 from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.outbox import BillingRecorder
-from lnamespace.controller.outcome import Outcome
 from lnamespace.controller.reconciler import utc_now
+from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.status_writer import StatusWriter
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
@@ -51,7 +51,7 @@ class LClusterReconciler:
     reports: CostReports = field(default_factory=CostReports)
     clock: Callable[[], datetime] = utc_now
 
-    async def reconcile(self, name: str, failed_before: int = 0) -> Outcome:
+    async def reconcile(self, name: str, failed_before: int = 0) -> RequeueResult:
         """Reconcile the LCluster of that name; return the failures."""
         observation = await self._observer.observe(name)
         decision = decide_lcluster(observation, self.clock())

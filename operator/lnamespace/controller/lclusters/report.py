@@ -16,7 +16,7 @@ from lnamespace.controller.lclusters.status import (
     build_unreadable_lcluster_status,
 )
 from lnamespace.controller.observation import Lifecycle
-from lnamespace.controller.outcome import PATIENCE, Outcome
+from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.status_writer import StatusWriter
 from lnamespace.errors import ClusterError
 from lnamespace.model.lcluster import LCluster, LClusterStatus
@@ -45,29 +45,33 @@ class LClusterReporter:
         decision: LClusterDecision,
         result: LClusterResult,
         failed_before: int,
-    ) -> Outcome:
+    ) -> RequeueResult:
         """Write the status if it differs; return the failures."""
         failures = [*result.failures, *(result.charges.failures if result.charges else ())]
         second = decision.now.replace(microsecond=0)
         changes_at = None
         match observation.lifecycle:
             case Lifecycle.OTHER_CLASS | Lifecycle.GONE:
-                return Outcome(failures)
+                return RequeueResult(failures)
             case Lifecycle.UNREADABLE:
                 problem = observation.cached.problem if observation.cached else ""
                 new = build_unreadable_lcluster_status(observation.lcluster, problem, second)
             case Lifecycle.TERMINATING:
                 if not result.remaining and not failures:
-                    return Outcome()
+                    return RequeueResult()
                 new = build_terminating_lcluster_status(observation, result, second)
                 changes_at = decision.now + SWEEP_AGAIN if result.remaining else None
             case Lifecycle.ACTIVE:
                 changes_at = decision.entries.changes_at
-                if failed_before < PATIENCE and failures and all(f.retryable for f in failures):
-                    return Outcome([*failures, *result.info_failures], changes_at)
+                if (
+                    failed_before < FAILURES_BEFORE_STATUS
+                    and failures
+                    and all(f.retryable for f in failures)
+                ):
+                    return RequeueResult([*failures, *result.info_failures], changes_at)
                 new = build_lcluster_status(observation, result, self.location(), second)
         failures += (*await self._write(observation.lcluster, new), *result.info_failures)
-        return Outcome(failures, changes_at)
+        return RequeueResult(failures, changes_at)
 
     async def _write(self, lcluster: LCluster, new: LClusterStatus) -> list[ClusterError]:
         """Write the status if it differs, and its Event if somebody must act."""

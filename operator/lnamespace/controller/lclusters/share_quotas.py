@@ -133,7 +133,7 @@ class ShareDemand:
         latest = sorted(here, key=lambda each: here[each])[-_MOST_DEMANDS:]
         self._demands = present | {namespace: {each: here[each] for each in latest}}
 
-    def of(self, namespace: str) -> Mapping[str, int]:
+    def demand_in(self, namespace: str) -> Mapping[str, int]:
         """Return the limits that are in demand in a namespace."""
         wanted: dict[str, int] = {}
         for resource, limit in self._present(namespace):

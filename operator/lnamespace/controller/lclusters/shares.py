@@ -91,7 +91,7 @@ Allocations = Mapping[str, Allocation]
 """The part of one total by namespace."""
 
 
-def divide(total: int, allocations: Allocations) -> dict[str, Allocation]:
+def divide_total(total: int, allocations: Allocations) -> dict[str, Allocation]:
     """Divide a total among namespaces; return the next allocation of each."""
     found = {name: each.with_returned() for name, each in allocations.items()}
     free = total - sum(each.held for each in found.values())

@@ -55,7 +55,9 @@ class ShareWriter:
         }
         if not lcluster.spec.quota:
             return await self._end(observation, quotas.values())
-        demands = {each.key[1]: self.cache.demand.of(each.key[1]) for each in observation.own}
+        demands = {
+            each.key[1]: self.cache.demand.demand_in(each.key[1]) for each in observation.own
+        }
         before = shared_namespaces(lcluster, observation.own, quotas, demands)
         shares = divide_totals(totals_of(lcluster), before)
         after = tuple(

@@ -52,7 +52,9 @@ class TenantInfo:
         found = next((each for each in namespaces if each.key[1] == namespace), None)
         if found is None or found.terminating:
             return []
-        data = info_data(lcluster, self.reports.of(lcluster.uid), self.limits.of(lcluster))
+        data = info_data(
+            lcluster, self.reports.costs_for(lcluster.uid), self.limits.limits_for(lcluster)
+        )
         if self.known.get(found.uid) == data:
             return []
         try:

@@ -7,11 +7,11 @@ from lnamespace.gateway.authentication.logins import Login
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Subject, SubjectKind
 from lnamespace.rbac.attributes import AUTHENTICATED, LCLUSTER_USERS, MASTERS, User, person
 from lnamespace.rbac.token_reviews import CREDENTIAL_ID, KEPT_EXTRA
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 
 
 def user_of(
-    login: Login, entries: ActiveEntries, view: View, namespaces: Container[str]
+    login: Login, entries: ActiveEntries, view: TenantView, namespaces: Container[str]
 ) -> User | None:
     """Return the user of a login inside a tenant's cluster; None if it has no access there.
 
@@ -58,7 +58,7 @@ def _holder_of_certificate(login: Login) -> User:
     return User(login.user, groups=(*groups, AUTHENTICATED), extra=extra)
 
 
-def _service_account(login: Login, view: View) -> User | None:
+def _service_account(login: Login, view: TenantView) -> User | None:
     name = view.user_down(login.user)
     if not name:
         return None

@@ -21,7 +21,7 @@ from lnamespace.translate.requests.targets import manager_of, upstream_target
 
 
 @dataclass(frozen=True)
-class RoleWriteGuard:
+class EscalationCheck:
     """A check that refuses a write whose result, by a dry run, grants more than its writer has.
 
     The platform's API server cannot refuse it: there, the tenant's account may grant everything in

@@ -21,7 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lnamespace.runtime.certificates import (
     CLOCKS_DIFFER,
-    Span,
+    Validity,
     alternative_names,
     certificate_builder,
     certificate_pem,
@@ -82,7 +82,7 @@ class RootAuthority:
         return certificate_pem(self.certificate).decode()
 
     @property
-    def span(self) -> Span:
+    def validity(self) -> Validity:
         """Return the validity period, which every CA that it issues has too."""
         return self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
 
@@ -104,15 +104,17 @@ class RootAuthority:
         """Return the key for sealed continue tokens, which all replicas share."""
         return _derived(self, _SEALING_PURPOSE, 32)
 
-    def serving_pair(self, hosts: Sequence[str], span: Span | None = None) -> tuple[bytes, bytes]:
+    def serving_pair(
+        self, hosts: Sequence[str], validity: Validity | None = None
+    ) -> tuple[bytes, bytes]:
         """Make a certificate for names and addresses and its key, in PEM.
 
-        Without a span it lasts as long as the root.
+        Without a validity it lasts as long as the root.
         """
         key = ec.generate_private_key(_CURVE)
         issuer, name = self.certificate.subject, common_name("gateway")
         builder = (
-            certificate_builder(name, issuer, key.public_key(), span or self.span)
+            certificate_builder(name, issuer, key.public_key(), validity or self.validity)
             .add_extension(alternative_names(hosts), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             # Python verifies strictly (RFC 5280), and fails without this extension.
@@ -144,8 +146,8 @@ class RootAuthority:
 def make_root(now: datetime) -> RootAuthority:
     """Make a root with a new key."""
     key = ec.generate_private_key(_CURVE)
-    name, span = common_name("LClusters"), (now - CLOCKS_DIFFER, now + ROOT_LIFE)
-    builder = certificate_builder(name, name, key.public_key(), span)
+    name, validity = common_name("LClusters"), (now - CLOCKS_DIFFER, now + ROOT_LIFE)
+    builder = certificate_builder(name, name, key.public_key(), validity)
     return RootAuthority(_certifying(builder, key, path_length=1).sign(key, hashes.SHA256()), key)
 
 
@@ -177,7 +179,7 @@ def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantA
     key = ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, _CURVE)
     subject, issuer = identity.distinguished_name, root.certificate.subject
     serial = int.from_bytes(hashlib.sha256(info).digest()[:16], "big") | 1
-    builder = certificate_builder(subject, issuer, key.public_key(), root.span, serial)
+    builder = certificate_builder(subject, issuer, key.public_key(), root.validity, serial)
     builder = _certifying(builder, key, path_length=0)
     builder = builder.add_extension(issued_by(root.key), critical=False)
     return TenantAuthority(builder.sign(root.key, hashes.SHA256()), key)

@@ -74,8 +74,8 @@ class IssuedPair:
         """Return the pair; a new one after two thirds of the life of the last one."""
         now = self.clock()
         if self._pair is None or now >= self._renewed_at:
-            span = now - CLOCKS_DIFFER, min(now + self.life, self.root.span[1])
-            self._pair = self.root.serving_pair(self.hosts, span)
+            validity = now - CLOCKS_DIFFER, min(now + self.life, self.root.validity[1])
+            self._pair = self.root.serving_pair(self.hosts, validity)
             self._renewed_at = now + self.life * 2 / 3
         return self._pair
 

@@ -110,10 +110,10 @@ def _issue(
     life: timedelta,
 ) -> x509.Certificate:
     issuer = authority.certificate
-    span = now - CLOCKS_DIFFER, min(now + life, issuer.not_valid_after_utc)
+    validity = now - CLOCKS_DIFFER, min(now + life, issuer.not_valid_after_utc)
     usage = key_usage(digital_signature=True, key_encipherment=True)
     builder = (
-        certificate_builder(asked.subject, issuer.subject, asked.public_key(), span)
+        certificate_builder(asked.subject, issuer.subject, asked.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)

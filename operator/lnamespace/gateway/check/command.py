@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lnamespace.errors import SettingsError
 from lnamespace.gateway.check.finding import CheckFinding, Severity
-from lnamespace.gateway.check.findings import judge_platform
+from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.reading import PlatformReader
 from lnamespace.kube.connection import Access, connect
 from lnamespace.model.names import Names
@@ -58,7 +58,7 @@ async def _findings(
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         names = Names(settings.api_group_suffix)
         reader = PlatformReader(client, names, account, published)
-        return judge_platform(await reader.read())
+        return find_problems(await reader.read())
 
 
 def _print(found: Iterable[CheckFinding], problems: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
-from lnamespace.gateway.check.publication import judge_publication
+from lnamespace.gateway.check.publication import find_publication_problems
 from lnamespace.gateway.check.state import PlatformState
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -31,7 +31,7 @@ _MUTATING = frozenset(
 """The kind by which the chart leads programs in pods to the gateway."""
 
 
-def judge_platform(state: PlatformState) -> tuple[CheckFinding, ...]:
+def find_problems(state: PlatformState) -> tuple[CheckFinding, ...]:
     """Return all findings, the worst first."""
     found = [finding for rule in _RULES for finding in rule(state)]
     return tuple(sorted(found, key=lambda each: list(Severity).index(each.severity)))
@@ -279,7 +279,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _excess,
     _client_certificates,
     _pods,
-    judge_publication,
+    find_publication_problems,
     _definitions,
     _taken_names,
 )

@@ -10,7 +10,7 @@ from lnamespace.translate.discovery.published import WILDCARD, Published, Publis
 from lnamespace.translate.protocol.resources import GroupResource
 
 
-def judge_publication(state: PlatformState) -> Iterator[CheckFinding]:
+def find_publication_problems(state: PlatformState) -> Iterator[CheckFinding]:
     """Yield the findings about published names."""
     published = _without_kubernetes_roles(state.published)
     seen = {resource: _names(published, resource, state) for resource in published.objects}

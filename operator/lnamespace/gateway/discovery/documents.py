@@ -109,7 +109,7 @@ class TaggedDocument:
         return gzip.compress(self.body, 1, mtime=0)
 
     @classmethod
-    def of(cls, body: bytes) -> "TaggedDocument":
+    def from_body(cls, body: bytes) -> "TaggedDocument":
         """Return a document with its ETag, computed as in kube-apiserver."""
         return cls(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
 

@@ -77,7 +77,7 @@ class OpenApiDocuments:
         if known is None:
             swagger, platform = self._parts(document, served)
             body = swagger_down(swagger, platform, tenant_part(swagger, served.paths))
-            known = self._cache.put(key, TaggedDocument.of(body))
+            known = self._cache.put(key, TaggedDocument.from_body(body))
         return known
 
     async def swagger_protobuf(self, serving: Awaitable[ServedApi]) -> TaggedDocument:
@@ -90,7 +90,7 @@ class OpenApiDocuments:
         if known is None:
             swagger, platform = self._parts(document, served)
             body = swagger_protobuf_down(encoded.body, swagger, platform, served.paths)
-            known = self._cache.put(key, TaggedDocument.of(body))
+            known = self._cache.put(key, TaggedDocument.from_body(body))
         return known
 
     def _parts(

@@ -9,7 +9,7 @@ from lnamespace.gateway.discovery.openapi import OpenApiDocuments
 from lnamespace.gateway.discovery.served_apis import ServedApi, ServedApis
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.requests.answer_encodings import answer_encoding, indented_json
+from lnamespace.gateway.requests.answer_encoders import answer_encoder, indented_json
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import error_of
@@ -131,7 +131,7 @@ class DiscoveryDocuments:
                 return await self._issuer(asked)
             case PathKind.OPENAPI_V2:
                 return await self._swagger(asked, tenant)
-        return await self._served(asked, await self._apis.of(tenant))
+        return await self._served(asked, await self._apis.api_for(tenant))
 
     async def _served(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
         match asked.path.kind:
@@ -176,9 +176,9 @@ class DiscoveryDocuments:
             raise not_acceptable(f"only the following media types are accepted: {types}")
         headers = (("Vary", "Accept"), NOT_CACHED)
         if media_type == JSON:
-            document = await self._openapi.swagger(self._apis.of(tenant))
+            document = await self._openapi.swagger(self._apis.api_for(tenant))
             return _tagged(asked, document, JSON, headers)
-        document = await self._openapi.swagger_protobuf(self._apis.of(tenant))
+        document = await self._openapi.swagger_protobuf(self._apis.api_for(tenant))
         return _tagged(asked, document, CONTENT_TYPE, headers)
 
     async def _openapi_document(self, asked: DocumentRequest, served: ServedApi) -> DocumentAnswer:
@@ -239,7 +239,7 @@ async def _aggregated(
     if format_ == AGGREGATED:
         return _tagged(asked, document, format_.content_type, headers)
     # The tag is that of the content, whatever it is written in.
-    body = await in_steps(answer_encoding(format_.media_type).steps(document.body))
+    body = await in_steps(answer_encoder(format_.media_type).steps(document.body))
     return _tagged(asked, replace(document, body=body), format_.content_type, headers)
 
 
@@ -251,7 +251,7 @@ def _no_page() -> DocumentAnswer:
 
 async def _encoded(asked: DocumentRequest, format_: DiscoveryFormat, body: bytes) -> DocumentAnswer:
     headers = (("Content-Type", format_.content_type), NOT_CACHED)
-    encoding = answer_encoding(format_.media_type, indented=asked.pretty)
+    encoding = answer_encoder(format_.media_type, indented=asked.pretty)
     return DocumentAnswer(200, headers, await in_steps(encoding.steps(body)))
 
 

@@ -91,7 +91,7 @@ class ServedApis:
         self._parsed = (UpstreamDocument(), UpstreamDocument())
         self._generation = _Generation()
 
-    async def of(self, tenant: str) -> ServedApi:
+    async def api_for(self, tenant: str) -> ServedApi:
         """Return the API of a tenant as it is now.
 
         Raises
@@ -130,6 +130,6 @@ def _served(generation: _Generation, names: TenantGroups) -> ServedApi:
         ServedPaths(names, resources),
         core,
         groups,
-        TaggedDocument.of(aggregated_discovery(core)),
-        TaggedDocument.of(aggregated_discovery(groups)),
+        TaggedDocument.from_body(aggregated_discovery(core)),
+        TaggedDocument.from_body(aggregated_discovery(groups)),
     )

@@ -50,7 +50,7 @@ class UpstreamDiscovery:
         self._known = found
         self._changed()
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Refresh every half minute, and soon after it is requested."""
         while True:
             with suppress(TimeoutError):

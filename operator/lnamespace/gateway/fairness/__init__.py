@@ -3,7 +3,7 @@
 - :mod:`~lnamespace.gateway.fairness.in_flight`: limits of one tenant's concurrent requests.
 - :mod:`~lnamespace.gateway.fairness.review_waits`: how long Kubernetes' controllers wait for one
   tenant's webhooks.
-- :mod:`~lnamespace.gateway.fairness.shares`: each tenant's share of the memory for answers.
-- :mod:`~lnamespace.gateway.fairness.turns`: each tenant's use of the thread, and the order of
+- :mod:`~lnamespace.gateway.fairness.request_usage`: each tenant's share of the memory for answers.
+- :mod:`~lnamespace.gateway.fairness.scheduler`: each tenant's use of the thread, and the order of
   their work.
 """

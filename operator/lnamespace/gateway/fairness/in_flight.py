@@ -21,7 +21,7 @@ _BODIES = 64 * 1024 * 1024
 (:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
 _AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
 """The most concurrent requests of a tenant by kind; further ones wait."""
-LONG = 256 * 1024
+LONG_BODY = 256 * 1024
 """Bytes of a body that take the API server some milliseconds: sixteen bodies of 3 MB at once
 blocked all its requests for half a second."""
 _DELAY = 1.0
@@ -54,7 +54,7 @@ class InFlight:
         self._running: Counter[tuple[str, bool]] = Counter()
         self._bodies: Counter[str] = Counter()
         self._delayed: Counter[str] = Counter()
-        self._lanes: dict[tuple[str, str], _Lane] = {}
+        self._concurrency: dict[tuple[str, str], _ConcurrencyLimit] = {}
 
     @contextmanager
     def counted(self, tenant: str, request: ResourceRequest | PathRequest) -> Iterator[None]:
@@ -81,7 +81,7 @@ class InFlight:
                 del self._running[key]
 
     @asynccontextmanager
-    async def lane(
+    async def limit_concurrency(
         self, tenant: str, request: ResourceRequest | PathRequest, size: int = 0
     ) -> AsyncIterator[None]:
         """Wait for a slot among the tenant's requests of this kind: list, read, write, long write.
@@ -98,20 +98,20 @@ class InFlight:
         if request.verb == "watch" or _is_streamed(request):
             yield
             return
-        write = "long write" if size > LONG else "write"
+        write = "long write" if size > LONG_BODY else "write"
         kind = request.verb if request.verb in {"get", "list"} else write
         key = tenant, kind
-        lane = self._lanes.get(key)
-        if lane is None:
-            lane = self._lanes[key] = _Lane(asyncio.Semaphore(_AT_ONCE[kind]))
-        lane.users += 1
+        limit = self._concurrency.get(key)
+        if limit is None:
+            limit = self._concurrency[key] = _ConcurrencyLimit(asyncio.Semaphore(_AT_ONCE[kind]))
+        limit.users += 1
         try:
-            async with lane.slots:
+            async with limit.slots:
                 yield
         finally:
-            lane.users -= 1
-            if not lane.users:
-                del self._lanes[key]
+            limit.users -= 1
+            if not limit.users:
+                del self._concurrency[key]
 
     async def delay(self, exchange: Exchange) -> None:
         """Wait before a request is refused as one too many.
@@ -162,7 +162,7 @@ class InFlight:
 
 
 @dataclass
-class _Lane:
+class _ConcurrencyLimit:
     """The slots of a tenant for one kind of request, and how many requests use or await them."""
 
     slots: asyncio.Semaphore

@@ -15,8 +15,8 @@ from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marke
 from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
-from lnamespace.gateway.upstream.grants import send_until_granted
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.translate.requests.headers import merged_headers
 
 _END_SECONDS = 1.0
@@ -82,7 +82,7 @@ class Lister:
         if not limit and not token:
             if len(parts) == 1:
                 return await fetch(PageRequest(parts[0].name))
-            return await list_all(fetch, names_of(parts), call.share)
+            return await list_all(fetch, names_of(parts), call.usage)
         owner = call.view.tenant
         start = self.sealer.unseal(call.request, owner, token) if token else None
         pages, rest = await list_page(fetch, names_of(parts), limit, start)
@@ -98,16 +98,16 @@ class Lister:
         namespaces: TenantNamespaces,
     ) -> tuple[Headers, bytes]:
         part = next(each for each in parts if each.name == page.namespace)
-        async with call.share.costly_request():
+        async with call.usage.costly_request():
             response = await self._get(call, part, page, namespaces)
-            body = await response.read(call.share.hold)
+            body = await response.read(call.usage.reserve)
         if (
             response.status == 403
             and call.over_namespaces
             and await namespaces.wait_ended(part.name, _END_SECONDS)
         ):
             return (), await self._nothing(call)
-        call.share.charge_extra(sent=len(body))
+        call.usage.charge_extra(sent=len(body))
         if response.status == 200:
             return response.headers, body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.lists.pages import ListedPart, merge_pages, read_page
 from lnamespace.translate.protocol.request import Query
 from lnamespace.translate.requests.continuation import ListPosition
@@ -58,7 +58,7 @@ async def _read_part(fetch: Fetch, request: PageRequest) -> ListedPart | None:
     return None if body is None else read_page(body)
 
 
-async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> bytes:
+async def list_all(fetch: Fetch, namespaces: Sequence[str], usage: RequestUsage) -> bytes:
     """List all namespaces at the version of the first one's list; empty if all are left out.
 
     Whatever ``fetch`` raises is raised.
@@ -77,7 +77,7 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str], share: Share) -> byt
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(share.metered(one(each))) for each in rest]
+            tasks = [group.create_task(usage.metered(one(each))) for each in rest]
     except BaseExceptionGroup as failed:
         # Callers handle failures of the API server, and no groups of them.
         raise first_failure(failed) from None

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lnamespace.kube.resources import DEFAULT_NAMESPACE
-from lnamespace.translate.names.view import PERSISTENT_VOLUMES, View
+from lnamespace.translate.names.tenant_view import PERSISTENT_VOLUMES, TenantView
 from lnamespace.translate.protocol.request import Query, ResourceRequest
 from lnamespace.translate.protocol.resources import ServingPolicy
 from lnamespace.translate.protocol.selectors import FieldTerm
@@ -29,7 +29,7 @@ class Part:
     request: ResourceRequest
     listed: ListedObjects = ListedObjects.OWN
 
-    def target(self, view: View, parameters: Query = (), continue_: str = "") -> str:
+    def target(self, view: TenantView, parameters: Query = (), continue_: str = "") -> str:
         """Return the URL upstream; ``parameters`` replace those of the client."""
         request = with_parameters(self.request, parameters)
         return upstream_target(request, view, listed=self.listed, upstream_continue=continue_)
@@ -42,7 +42,7 @@ def with_parameters(request: ResourceRequest, parameters: Query) -> ResourceRequ
     return replace(request, query=(*kept, *(each for each in parameters if each[1])))
 
 
-def namespace_part(request: ResourceRequest, namespace: str, view: View) -> Part:
+def namespace_part(request: ResourceRequest, namespace: str, view: TenantView) -> Part:
     """Return the part of one namespace, in upstream spelling, of a request over all of them."""
     return Part(namespace, replace(request, namespace=namespace.removeprefix(view.prefix)))
 
@@ -69,7 +69,7 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
 
 
 def list_parts(
-    request: ResourceRequest, there: Sequence[str], view: View, *, marked: bool = False
+    request: ResourceRequest, there: Sequence[str], view: TenantView, *, marked: bool = False
 ) -> list[Part]:
     """Return the parts of a list; none if the tenant has no namespace to send a request for.
 
@@ -88,7 +88,7 @@ def list_parts(
     return [Part(upstream, nothing_of(request))] if can_ask_nothing(there, view) else []
 
 
-def can_ask_nothing(there: Collection[str], view: View) -> bool:
+def can_ask_nothing(there: Collection[str], view: TenantView) -> bool:
     """Return whether :func:`nothing_of` can be sent: its namespace exists."""
     return view.namespace_up(DEFAULT_NAMESPACE) in there
 

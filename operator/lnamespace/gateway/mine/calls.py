@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
@@ -12,7 +12,7 @@ from lnamespace.gateway.lists.empty_answers import current_version
 from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
-from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, answer_encoding
+from lnamespace.gateway.requests.answer_encoders import AnswerEncoder, answer_encoder
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.negotiation import wants_indentation
@@ -65,12 +65,12 @@ class MineCall:
     platform: Platform
     rights: NamespaceRights
     accept: str
-    encoding: AnswerEncoding
-    share: Share = field(default_factory=Share)
+    encoder: AnswerEncoder
+    usage: RequestUsage = field(default_factory=RequestUsage)
     heads: list[Headers] = field(default_factory=list)
 
     @classmethod
-    def of(
+    def from_request(
         cls,
         exchange: Exchange,
         request: ResourceRequest,
@@ -88,7 +88,7 @@ class MineCall:
         sent = exchange.request
         encoding = encoding_of(request, ",".join(sent.values("accept")))
         indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
-        answer = answer_encoding(encoding.media_type, indented=indented)
+        answer = answer_encoder(encoding.media_type, indented=indented)
         return cls(exchange, request, caller, platform, rights, encoding.accept, answer)
 
     @property

@@ -11,7 +11,7 @@ from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
 from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
 from lnamespace.gateway.fairness.in_flight import InFlight
-from lnamespace.gateway.fairness.shares import Share, Shares
+from lnamespace.gateway.fairness.request_usage import MemoryAccounts, RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller, impersonation_of
@@ -28,7 +28,7 @@ from lnamespace.gateway.mine.spans import (
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.translate.discovery.groups import DiscoveredGroup
-from lnamespace.translate.names.view import NAMESPACES
+from lnamespace.translate.names.tenant_view import NAMESPACES
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.request import VERBS, PathRequest, ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable
@@ -49,7 +49,7 @@ class CallerRequest:
     exchange: Exchange
     destination: Destination
     caller: MineCaller
-    share: Share
+    usage: RequestUsage
 
 
 class PlatformResources:
@@ -80,7 +80,7 @@ class MineHandler:
     lister: MineLister
     watcher: MineWatcher
     in_flight: InFlight
-    shares: Shares = field(default_factory=Shares)
+    accounts: MemoryAccounts = field(default_factory=MemoryAccounts)
 
     async def serve(self, exchange: Exchange, destination: Destination) -> None:
         """Answer a request.
@@ -107,26 +107,26 @@ class MineHandler:
         cut = exchange.connection.transport.abort
         with (
             self.in_flight.holding(owner, len(sent.body)),
-            self.shares.of(owner, cut) as share,
+            self.accounts.account_for(owner, cut) as usage,
         ):
-            caller = await self._acting(login, impersonation_of(sent.headers), share)
-            inbound = CallerRequest(exchange, destination, caller, share)
+            caller = await self._acting(login, impersonation_of(sent.headers), usage)
+            inbound = CallerRequest(exchange, destination, caller, usage)
             with self._cut_after_impersonation(inbound):
                 await self._counted(inbound, request)
 
     async def _counted(self, inbound: CallerRequest, request: Request) -> None:
         """Answer a request within the concurrency limit of the login."""
-        owner, share, size = (
+        owner, usage, size = (
             inbound.caller.account,
-            inbound.share,
+            inbound.usage,
             len(inbound.exchange.request.body),
         )
         if inbound.exchange.verb == "watch":
-            await share.metered(self._answer(inbound, request))
+            await usage.metered(self._answer(inbound, request))
             return
         with self.in_flight.counted(owner, _COUNTED):
-            async with self.in_flight.lane(owner, request or _COUNTED, size):
-                await share.metered(self._answer(inbound, request))
+            async with self.in_flight.limit_concurrency(owner, request or _COUNTED, size):
+                await usage.metered(self._answer(inbound, request))
 
     @contextmanager
     def _cut_after_impersonation(self, inbound: CallerRequest) -> Iterator[None]:
@@ -157,23 +157,23 @@ class MineHandler:
         while True:
             await asyncio.sleep(_CONFIRM_SECONDS)
             may = self.authenticator.may_impersonate(inbound.caller)
-            if not await inbound.share.metered(may):
+            if not await inbound.usage.metered(may):
                 return
 
-    async def _acting(self, login: MineCaller, acting: Headers, share: Share) -> MineCaller:
+    async def _acting(self, login: MineCaller, acting: Headers, usage: RequestUsage) -> MineCaller:
         """Return the caller: the login, or the user whom it impersonates."""
         if not acting:
             return login
         # This counts as a request: users without any right had hundreds reviewed at a time.
         with self.in_flight.counted(login.owner, _COUNTED):
-            async with self.in_flight.lane(login.owner, _COUNTED):
-                return await share.metered(self.authenticator.impersonated(login, acting))
+            async with self.in_flight.limit_concurrency(login.owner, _COUNTED):
+                return await usage.metered(self.authenticator.impersonated(login, acting))
 
     async def _answer(self, inbound: CallerRequest, request: Request) -> None:
         exchange, caller = inbound.exchange, inbound.caller
         if isinstance(request, ResourceRequest) and spans_namespaces(request):
-            call = MineCall.of(exchange, request, caller, self.platform, self.rights)
-            call = replace(call, share=inbound.share)
+            call = MineCall.from_request(exchange, request, caller, self.platform, self.rights)
+            call = replace(call, usage=inbound.usage)
             if not call.of_namespaces:
                 caller.refuse_certificate()
             confirm_options(request)
@@ -184,7 +184,7 @@ class MineHandler:
         elif not caller.credentials and (target := self._open_to_all(caller, request)):
             sent = exchange.request
             headers = headers_for_platform(sent.headers, upgrade=False)
-            proxied = ProxiedRequest(exchange, target, inbound.destination.base, inbound.share)
+            proxied = ProxiedRequest(exchange, target, inbound.destination.base, inbound.usage)
             await proxied.answer(self.platform.as_gateway, headers)
         else:
             caller.refuse_certificate()
@@ -208,7 +208,7 @@ class MineHandler:
         exchange, destination = inbound.exchange, inbound.destination
         sent = exchange.request
         headers = headers_for_platform(sent.headers, upgrade=sent.upgrade)
-        proxied = ProxiedRequest(exchange, destination.target, destination.base, inbound.share)
+        proxied = ProxiedRequest(exchange, destination.target, destination.base, inbound.usage)
         answer = partial(proxied.answer, self.platform.as_caller, headers)
         if not isinstance(request, ResourceRequest):
             await answer()
@@ -243,7 +243,7 @@ class MineHandler:
 
         try:
             # It runs in a task of its own, whose time counts for the caller too.
-            metered = inbound.share.metered
+            metered = inbound.usage.metered
             await answer_while_allowed(lambda: metered(answer()), next_change, confirm)
         finally:
             stop()

@@ -73,8 +73,8 @@ class MineLister:
             headers = tuple(each for each in merged_headers(call.heads) if each[0] in _KEPT_HEADERS)
         version = read_page(body).metadata.resource_version
         call.rights.listed(call.caller.subjects, version, began)
-        encoded = await in_steps(call.encoding.steps(body))
-        content_type = ("Content-Type", call.encoding.content_type)
+        encoded = await in_steps(call.encoder.steps(body))
+        content_type = ("Content-Type", call.encoder.content_type)
         await call.exchange.answer(200, (content_type, *headers), encoded)
 
     def _page(self, call: MineCall) -> _PageStart:
@@ -107,7 +107,7 @@ class MineLister:
     ) -> bytes:
         request, owner, start = call.request, call.caller.owner, page.start
         if not page.limit and not start:
-            return await list_all(fetch, there, call.share)
+            return await list_all(fetch, there, call.usage)
         pages, rest = await list_page(fetch, there, page.limit, start)
         if not pages:
             # The last of the namespaces left between two pages, or they are all refused.
@@ -118,8 +118,8 @@ class MineLister:
         parameters = (*page.parameters, ("continue", page.continue_))
         while True:
             response = await call.send(page.namespace, parameters)
-            body = await response.read(call.share.hold)
-            call.share.charge_extra(sent=len(body))
+            body = await response.read(call.usage.reserve)
+            call.usage.charge_extra(sent=len(body))
             if response.status == 200:
                 call.heads.append(response.headers)
                 return body

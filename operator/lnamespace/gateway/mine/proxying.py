@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
@@ -44,7 +44,7 @@ class ProxiedRequest:
     exchange: Exchange
     target: str
     base: str
-    share: Share
+    usage: RequestUsage
 
     async def answer(self, upstream: Upstream, headers: Headers) -> None:
         """Answer with the API server's answer.
@@ -59,7 +59,7 @@ class ProxiedRequest:
             sent.method, self.target, UpstreamIdentity(), headers, sent.body
         )
         if response.status == 101:
-            await splice(self.exchange, response, _switching(response.headers), self.share)
+            await splice(self.exchange, response, _switching(response.headers), self.usage)
         elif sent.method == "HEAD" or response.status in _BODILESS:
             response.close()
             await self.exchange.answer(response.status, tuple(self._down(response)), b"")

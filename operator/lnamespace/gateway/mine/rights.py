@@ -71,7 +71,7 @@ class NamespaceRights:
         There is one entry for each, so that a subject that is removed and added again does not
         displace the entries of others.
         """
-        self._floor = 0
+        self._oldest_known_version = 0
         """The version before which ends of rights are not known."""
         self._listed: OrderedDict[tuple[int, str], float] = OrderedDict()
         """By the hash of the subjects: 10,000 lists of users with 200 groups held 200 MB."""
@@ -79,7 +79,7 @@ class NamespaceRights:
 
     def begin(self, version: int) -> None:
         """Note the version of the first list of RoleBindings."""
-        self._floor = max(self._floor, version)
+        self._oldest_known_version = max(self._oldest_known_version, version)
 
     def update(
         self, old: WatchedObject | None, new: WatchedObject | None, newest_version: int
@@ -179,7 +179,7 @@ class NamespaceRights:
         Another replica may have answered the client's list a little before it or we observed a
         right. An event that is sent twice does no harm.
         """
-        if not is_version(version) or int(version) < self._floor:
+        if not is_version(version) or int(version) < self._oldest_known_version:
             return Resumption(lost=True)
         resumed = int(version)
         observed = self._listed.get((hash(subjects), version), self._clock() - _LAG)
@@ -222,7 +222,7 @@ class NamespaceRights:
         self._ended.move_to_end((subject, item.namespace))
         if len(self._ended) > _ENDED:
             _, forgotten = self._ended.popitem(last=False)
-            self._floor = max(self._floor, forgotten.version)
+            self._oldest_known_version = max(self._oldest_known_version, forgotten.version)
 
 
 def _bound(item: WatchedObject | None) -> frozenset[Subject]:

@@ -16,7 +16,7 @@ from lnamespace.errors import ModelError
 from lnamespace.gateway.lists.empty_answers import accepted_form
 from lnamespace.gateway.lists.parts import with_parameters
 from lnamespace.translate.discovery.groups import NAMESPACED, DiscoveredGroup
-from lnamespace.translate.names.view import NAMESPACES
+from lnamespace.translate.names.tenant_view import NAMESPACES
 from lnamespace.translate.protocol.list_options import confirm_list_options
 from lnamespace.translate.protocol.numbers import is_version
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
@@ -37,7 +37,7 @@ _SPANNING = frozenset({"list", "watch"})
 
 def platform_table(groups: Iterable[DiscoveredGroup]) -> ResourceTable:
     """Return all resources that the platform's API server serves."""
-    return ResourceTable.of(_types(groups))
+    return ResourceTable.from_types(_types(groups))
 
 
 def _types(groups: Iterable[DiscoveredGroup]) -> Iterator[ResourceType]:

@@ -68,7 +68,7 @@ class MineWatcher:
         """
         there = frozenset(call.namespaces())
         with self.counts.counted(call.caller.account, max(len(there), 1)) as count:
-            use_websocket(call.exchange, call.encoding, call.share)
+            use_websocket(call.exchange, call.encoder, call.usage)
             permitted = await permitted_namespaces(call, there)
             await _SpanningWatch(call, self.log, count, there, permitted).answer()
 
@@ -93,7 +93,7 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {each: group.create_task(call.share.metered(asked(each))) for each in there}
+            tasks = {each: group.create_task(call.usage.metered(asked(each))) for each in there}
     except BaseExceptionGroup as failed:
         # A group of failures was an internal error.
         raise first_failure(failed) from None
@@ -146,7 +146,7 @@ class _SpanningWatch:
         self._watched = set(there)
         self._opened: set[str] = set()
         self._changed = asyncio.Event()
-        asked = WatchRequest.of(call.request, call.caller.owner)
+        asked = WatchRequest.from_request(call.request, call.caller.owner)
         self._replays_nothing = asked.initial_events and asked.bookmarks and not there
         self._replays = asked.initial_events and bool(there)
         request = replace(
@@ -155,7 +155,7 @@ class _SpanningWatch:
             # The API server is not asked again whether the login has ended.
             seconds=min(asked.seconds, _LONGEST),
         )
-        self._merged = MergedWatch(request, self._open, log, call.share, count.opening)
+        self._merged = MergedWatch(request, self._open, log, call.usage, count.opening)
         resumes = request.version not in ("", "0") and not request.initial_events
         self._resumption = self._resumed(request, log) if resumes else Resumption()
 
@@ -219,7 +219,7 @@ class _SpanningWatch:
                 gone = left & self._watched
                 # This waits for no turn: rights end at once also for a caller that uses much.
                 self._revoke(gone)
-                await self._call.share.metered(self._tell(gone, joined))
+                await self._call.usage.metered(self._send_membership_changes(gone, joined))
         except Exception as error:  # noqa: BLE001 - who reads the events raises it
             self._merged.fail(error)
 
@@ -233,7 +233,9 @@ class _SpanningWatch:
         if namespaces and (waits or not self._call.of_namespaces):
             raise expired(_ENDED)
 
-    async def _tell(self, gone: AbstractSet[str], joined: AbstractSet[str]) -> None:
+    async def _send_membership_changes(
+        self, gone: AbstractSet[str], joined: AbstractSet[str]
+    ) -> None:
         """Send the client what changed: Namespaces that are gone, and those that joined."""
         for namespace in sorted(gone):
             if line := await self._deletion(namespace):
@@ -282,7 +284,7 @@ class _SpanningWatch:
         return response
 
     async def _send(self, first: bytes) -> None:
-        exchange, encoding = self._call.exchange, self._call.encoding
+        exchange, encoding = self._call.exchange, self._call.encoder
         content_type = ("Content-Type", encoding.stream_content_type)
         await exchange.start(200, (content_type, *(() if self._known else WITHOUT_ANY)))
         if first:

@@ -15,7 +15,7 @@ from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.kube.media_types import APPLY_PATCH
-from lnamespace.translate.names.view import CRDS, NAMESPACES
+from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import Refused, forbidden
 
@@ -108,7 +108,7 @@ class ContentQuota:
         self._changed = asyncio.Event()
 
     def _limit(self, tenant: ServedTenant, resource: GroupResource) -> int:
-        limits = self._limits.of(tenant.cluster)
+        limits = self._limits.limits_for(tenant.cluster)
         return limits.namespaces if resource == NAMESPACES else limits.definitions
 
     def _there(

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.flow import Chunks, WriteGate
 from lnamespace.gateway.http.messages import encode_response_head
@@ -27,7 +27,7 @@ async def splice(
     exchange: Exchange,
     response: UpstreamResponse,
     headers: Iterable[tuple[str, str]],
-    share: Share,
+    usage: RequestUsage,
 ) -> None:
     """Join both connections after an answer 101, until either ends."""
     upstream, from_upstream, upstream_gate = response.tunnel
@@ -35,8 +35,8 @@ async def splice(
     try:
         client, from_client = await exchange.switch(encode_response_head(101, headers))
         async with asyncio.TaskGroup() as group:
-            group.create_task(share.metered(_copy(from_upstream, client, gate)))
-            group.create_task(share.metered(_copy(from_client, upstream, upstream_gate)))
+            group.create_task(usage.metered(_copy(from_upstream, client, gate)))
+            group.create_task(usage.metered(_copy(from_client, upstream, upstream_gate)))
     except* ConnectionError:
         pass
     finally:

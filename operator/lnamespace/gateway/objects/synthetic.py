@@ -43,7 +43,7 @@ async def _watch(call: TenantCall, objects: SyntheticObjects) -> None:
 
     The client then resumes at its version, which is too old, and lists again.
     """
-    encoding, exchange = call.encoding, call.exchange
+    encoding, exchange = call.encoder, call.exchange
     events = list(objects.events())
     await exchange.start(200, (("Content-Type", encoding.stream_content_type), NOT_CACHED))
     for event in events:

@@ -9,11 +9,11 @@ from http.client import FORBIDDEN, responses
 import msgspec
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.websocket import WebSocket, asks_for_websocket
-from lnamespace.gateway.requests.answer_encodings import AnswerEncoding
+from lnamespace.gateway.requests.answer_encoders import AnswerEncoder
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
 from lnamespace.kube.media_types import JSON
@@ -77,8 +77,8 @@ def _status_of(status: int) -> bytes:
 
 async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: bytes) -> None:
     """Answer with JSON in tenant spelling, in the client's encoding."""
-    encoded = await in_steps(call.encoding.steps(body))
-    content_type = ("Content-Type", call.encoding.content_type)
+    encoded = await in_steps(call.encoder.steps(body))
+    content_type = ("Content-Type", call.encoder.content_type)
     down = headers_down(headers, call.view, call.base)
     if not any(name == "cache-control" for name, _ in down):
         down = (*down, NOT_CACHED)  # an answer of the gateway's own
@@ -88,7 +88,7 @@ async def answer_encoded(call: TenantCall, status: int, headers: Headers, body: 
     await call.exchange.answer(status, (content_type, *down), encoded)
 
 
-def use_websocket(exchange: Exchange, encoding: AnswerEncoding, share: Share) -> None:
+def use_websocket(exchange: Exchange, encoder: AnswerEncoder, usage: RequestUsage) -> None:
     """Send the events of a watch as messages if the client asks for a WebSocket, as browsers do.
 
     Raises
@@ -98,14 +98,14 @@ def use_websocket(exchange: Exchange, encoding: AnswerEncoding, share: Share) ->
     """
     if not asks_for_websocket(exchange.request):
         return
-    if encoding.stream_content_type != JSON:
+    if encoder.stream_content_type != JSON:
         raise not_acceptable("a watch by a WebSocket has events in JSON: accept application/json")
-    exchange.websocket = WebSocket(exchange.request, share.metered)
+    exchange.websocket = WebSocket(exchange.request, usage.metered)
 
 
 async def send_events(
     exchange: Exchange,
-    encoding: AnswerEncoding,
+    encoder: AnswerEncoder,
     lines: AsyncIterator[bytes],
     translate: Callable[[bytes], bytes | None],
 ) -> None:
@@ -128,9 +128,9 @@ async def send_events(
                     await asyncio.sleep(0)
                 event = translate(line)
                 if event is not None:
-                    await exchange.send(encoding.encode_event(event))
+                    await exchange.send(encoder.encode_event(event))
     except Refused as refused:
-        await exchange.send(encoding.encode_event(_error_event(refused.status)))
+        await exchange.send(encoder.encode_event(_error_event(refused.status)))
     except (ClusterError, UpstreamRefused):
         # As the API server ends a watch when it stops: the client resumes where it was.
         pass

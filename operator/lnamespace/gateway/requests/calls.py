@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.requests.answer_encodings import AnswerEncoding, JsonEncoding
+from lnamespace.gateway.requests.answer_encoders import AnswerEncoder, JsonEncoder
 from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.verbs import (
@@ -39,22 +39,22 @@ class TenantCall:
         The ``uid`` or ``resourceVersion`` of the only object that a write may change; empty: any.
     user
         The user inside the tenant's cluster, after impersonation.
-    share
-        The request's share of memory and thread time.
+    usage
+        The request's use of memory and thread time.
     other_resources
         Returns when the tenant is served other resources than in this view.
     """
 
     exchange: Exchange
     request: ResourceRequest
-    view: View
+    view: TenantView
     person: str
     headers: Headers = ()
-    encoding: AnswerEncoding = field(default_factory=JsonEncoding)
+    encoder: AnswerEncoder = field(default_factory=JsonEncoder)
     base: str = ""
     preconditions: Mapping[str, str] = field(default_factory=dict)
     user: User | None = None
-    share: Share = field(default_factory=Share)
+    usage: RequestUsage = field(default_factory=RequestUsage)
     other_resources: Callable[[], Awaitable[object]] = _never
 
     @property

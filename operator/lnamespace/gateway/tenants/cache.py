@@ -92,7 +92,7 @@ class Tenants:
     async def run(self) -> None:
         """Run discovery and the reflectors."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.discovery.keep())
+            group.create_task(self.discovery.run())
             first, *others = self._reflectors
             group.create_task(first.run())
             # Fewer parts of the other objects are kept if they belong to an LCluster.

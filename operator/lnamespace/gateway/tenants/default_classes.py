@@ -67,7 +67,7 @@ class DefaultClasses:
         self._marked: dict[tuple[str, GroupResource], MarkedClasses] = defaultdict(MarkedClasses)
         self._defaults: dict[str, dict[GroupResource, str]] = {}
 
-    def of(self, tenant: str) -> Mapping[GroupResource, str]:
+    def defaults_for(self, tenant: str) -> Mapping[GroupResource, str]:
         """Return the names upstream of a tenant's default classes."""
         return self._defaults.get(tenant, {})
 

@@ -21,7 +21,7 @@ from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.answers import decode
 from lnamespace.kube.media_types import METADATA_LIST
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import ResourceType
 
 PAUSE = 0.1
@@ -122,7 +122,7 @@ def count_of(page: bytes) -> int:
     return len(found.items or ()) + found.metadata.remaining_item_count
 
 
-def counted_paths(view: View, namespaces: list[str]) -> Iterator[str]:
+def counted_paths(view: TenantView, namespaces: list[str]) -> Iterator[str]:
     """Yield the lists, of one object each, that together count what a tenant's account reaches.
 
     These are the objects in its namespaces, and its own cluster-scoped custom resources.
@@ -141,7 +141,7 @@ def counted_paths(view: View, namespaces: list[str]) -> Iterator[str]:
             yield _path(view, each)
 
 
-def _path(view: View, resource: ResourceType, within: str = "") -> str:
+def _path(view: TenantView, resource: ResourceType, within: str = "") -> str:
     version = resource.versions[0] if resource.versions else ""
     group = f"apis/{view.group_up(resource.group)}" if resource.group else "api"
     return f"/{group}/{version}/{within}{resource.plural}?limit=1"

@@ -18,7 +18,7 @@ from lnamespace.rbac.base import base_access
 from lnamespace.rbac.objects import RbacBinding, RbacRole, decode_binding, decode_role
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.bodies.encoded import answer_down
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.encodings import UNREADABLE
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 class TenantRoles:
     """The authorizer of one tenant, kept current by watches."""
 
-    def __init__(self, view: View, published: Mapping[str, RbacRole]) -> None:
+    def __init__(self, view: TenantView, published: Mapping[str, RbacRole]) -> None:
         self._view = view
         self._published = published
         self._items: dict[_Id, WatchedObject] = {}
@@ -45,7 +45,7 @@ class TenantRoles:
         self._changed: set[_Id] = set()
         self._authorizer = self._anew()
 
-    def set_view(self, view: View, published: Mapping[str, RbacRole]) -> None:
+    def set_view(self, view: TenantView, published: Mapping[str, RbacRole]) -> None:
         """Replace the view and the published ClusterRoles.
 
         Objects are decoded again only if their spelling changes. A CustomResourceDefinition that is
@@ -91,7 +91,7 @@ class TenantRoles:
         roles = (each for each in values if isinstance(each, RbacRole))
         bindings = (each for each in values if isinstance(each, RbacBinding))
         base = base_access(self._view.resources)
-        return Authorizer(RoleStore.of(roles, bindings, self._published, base))
+        return Authorizer(RoleStore.from_objects(roles, bindings, self._published, base))
 
     def _value(self, of: _Id) -> _Value | None:
         """Return an object in tenant spelling; None if there is none, or not of this tenant."""
@@ -116,10 +116,10 @@ class TenantRoles:
         return bool(item.namespace) or item.labels.get(self._view.tenant_label) == self._view.tenant
 
 
-def _spelling(view: View) -> View:
+def _spelling(view: TenantView) -> TenantView:
     """Return the view as far as the spelling of Roles and bindings depends on it."""
     rbac = (each for each in view.resources.types if each.group == RBAC)
-    return replace(view, resources=ResourceTable.of(rbac), default_classes={})
+    return replace(view, resources=ResourceTable.from_types(rbac), default_classes={})
 
 
 def _with(store: RoleStore, value: _Value) -> RoleStore:

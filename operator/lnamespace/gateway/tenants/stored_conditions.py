@@ -21,7 +21,7 @@ from lnamespace.kube.pages import PageSize
 from lnamespace.kube.prefixed import FIRST_KINDS
 from lnamespace.kube.resources import Resource
 from lnamespace.model.lcluster import tenant_of_name
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import CONDITION, expression
 
 SECONDS = 3600.0
@@ -107,7 +107,7 @@ class StoredConditions:
         tenant = metadata.labels.get(self.label, "")
         if tenant_of_name(metadata.name) != tenant:
             return
-        operations = list(_renewed(stored, expression(View(tenant))))
+        operations = list(_renewed(stored, expression(TenantView(tenant))))
         if not operations:
             return
         about = {"kind": kind.kind, "object": metadata.name}

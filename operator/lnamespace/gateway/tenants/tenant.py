@@ -16,14 +16,16 @@ from lnamespace.model.lcluster import LCluster
 from lnamespace.model.quantities import parse_amounts
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import RbacRole
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import ResourceTable
 
 
 class ServedTenant:
     """One tenant, as the gateway knows it from its watches."""
 
-    def __init__(self, cluster: LCluster, view: View, published: Mapping[str, RbacRole]) -> None:
+    def __init__(
+        self, cluster: LCluster, view: TenantView, published: Mapping[str, RbacRole]
+    ) -> None:
         self.namespaces = TenantNamespaces()
         self.totals = TenantTotals(parse_amounts(cluster.spec.quota, up=False))
         self.cluster = cluster
@@ -44,7 +46,7 @@ class ServedTenant:
         return bool(self.cluster.metadata.deletion_timestamp)
 
     @property
-    def view(self) -> View:
+    def view(self) -> TenantView:
         """Return the names of the tenant."""
         return self._view
 
@@ -72,7 +74,7 @@ class ServedTenant:
         """Wake all watches and streams, which then end: the LCluster is deleted."""
         self._wake()
 
-    def set_view(self, view: View, published: Mapping[str, RbacRole]) -> None:
+    def set_view(self, view: TenantView, published: Mapping[str, RbacRole]) -> None:
         """Update the names, after a CustomResourceDefinition came or went."""
         if view != self._view or published is not self._published:
             self._view = replace(view, namespaces=self.namespaces)

@@ -129,7 +129,7 @@ async def send_within_total(
     until, asked = time.monotonic() + _SECONDS, 0.0
     while True:
         response = await send()
-        body = await response.read(call.share.hold)
+        body = await response.read(call.usage.reserve)
         message = _message(response, body) if totals.totals else ""
         refusal = read_refusal(message)
         if refusal is None:

@@ -23,7 +23,7 @@ from lnamespace.rbac.objects import RbacRole, decode_role, role_of_groups
 from lnamespace.translate.discovery.groups import DiscoveredGroup, TenantGroups, resource_table
 from lnamespace.translate.discovery.published import Published, is_global_default
 from lnamespace.translate.names.allowances import Allowances
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import WebhookRoute
 from lnamespace.translate.protocol.resources import GroupResource, ResourceTable
 
@@ -97,7 +97,7 @@ class ViewBuilder:
         known, self._tables = self._tables, {}
         return known
 
-    def build(self, cluster: LCluster, known: Tables = MappingProxyType({})) -> View:
+    def build(self, cluster: LCluster, known: Tables = MappingProxyType({})) -> TenantView:
         """Return the view of a tenant; resource tables are reused."""
         name = cluster.name
         groups = TenantGroups(name, self._published)
@@ -105,7 +105,7 @@ class ViewBuilder:
         table = self._tables.get(mine) or known.get(mine)
         table = self._tables[mine] = table or resource_table(mine, name, self._published)
         own = {self._names.lcluster_annotation: cluster.uid}
-        return View(
+        return TenantView(
             name,
             table,
             self._shown,
@@ -113,7 +113,7 @@ class ViewBuilder:
             allowances=self._allowances,
             namespace_annotations=own,
             webhook_route=self._route(cluster) if self._route else None,
-            default_classes=self.default_classes.of(name),
+            default_classes=self.default_classes.defaults_for(name),
             platform_groups=self._published.groups,
         )
 

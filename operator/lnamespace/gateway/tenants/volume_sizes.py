@@ -18,7 +18,7 @@ from lnamespace.kube.resources import PERSISTENT_VOLUME
 from lnamespace.kube.store import Store
 from lnamespace.model.lcluster import tenant_of_name
 from lnamespace.model.quantities import parse_quantity
-from lnamespace.translate.names.view import is_provisioned
+from lnamespace.translate.names.tenant_view import is_provisioned
 from lnamespace.translate.objects.labels import CLAIMED_BY
 
 

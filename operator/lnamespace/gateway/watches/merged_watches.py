@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from lnamespace.errors import Forbidden, NotFound
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import UpstreamRefused
@@ -55,12 +55,12 @@ class MergedWatch:
         request: WatchRequest,
         open_: Open,
         log: ResumeLog,
-        share: Share | None = None,
+        usage: RequestUsage | None = None,
         opening: asyncio.Semaphore | None = None,
     ) -> None:
         self._request = request
         self._opening = opening or asyncio.Semaphore(_OPENING)
-        self._share = share or Share()
+        self._usage = usage or RequestUsage()
         self._open = open_
         self._log = log
         self._history = WatchHistory(request.key, request.version, {})
@@ -222,7 +222,7 @@ class MergedWatch:
             if event.line and (line := self._next(event)):
                 yield line
             # Not when it is queued: 320 watches without a reader held 1 GB that was not counted.
-            self._share.release(event.held)
+            self._usage.release(event.held)
 
     def _next(self, event: QueuedEvent) -> bytes:
         """Record an event; return the line for the client, if there is one."""
@@ -280,7 +280,7 @@ class MergedWatch:
         if _is_resumable(version):
             self._resume_versions.advance(namespace, version)
         follow = self._follow(namespace, version, initial_events)
-        self._members[namespace] = asyncio.create_task(self._share.metered(follow))
+        self._members[namespace] = asyncio.create_task(self._usage.metered(follow))
 
     async def _follow(self, namespace: str, version: str, initial_events: bool | None) -> None:
         slot = OpeningSlot(self._opening, partial(self._queue.caught_up, namespace))
@@ -297,12 +297,12 @@ class MergedWatch:
                 if response is None:
                     return
                 try:
-                    async for line in event_lines(response, self._share, slot):
+                    async for line in event_lines(response, self._usage, slot):
                         head = _read_member_event(line)
                         version = head.version or version
                         if head.ends_initial_events:
                             initial_events = None
-                        self._share.hold(len(line))
+                        self._usage.reserve(len(line))
                         queued = QueuedEvent(namespace, line, head.version, held=len(line))
                         await self._queue.put(queued)
                 finally:

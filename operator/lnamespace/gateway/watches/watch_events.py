@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from lnamespace.gateway.fairness.shares import Share
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 from lnamespace.translate.protocol.numbers import is_version
@@ -36,7 +36,7 @@ class QueuedEvent:
     version
         Its resource version, by which it has its place among those that wait; empty: the first.
     held
-        The bytes of it that the watch's share counts until the client has it.
+        The bytes of it that the watch's usage counts until the client has it.
     """
 
     namespace: str
@@ -197,13 +197,13 @@ class OpeningSlot:
 
 
 async def event_lines(
-    response: UpstreamResponse, share: Share | None = None, slot: OpeningSlot | None = None
+    response: UpstreamResponse, usage: RequestUsage | None = None, slot: OpeningSlot | None = None
 ) -> AsyncIterator[bytes]:
     """Yield the events of a watch as they come, without their line ends.
 
     Parameters
     ----------
-    share
+    usage
         Counts the bytes that are buffered.
     slot
         Released when the client has caught up, or at the end.
@@ -213,21 +213,21 @@ async def event_lines(
     Refused
         There is no room for an event.
     """
-    rest, kept, share = b"", 0, share or Share()
+    rest, kept, usage = b"", 0, usage or RequestUsage()
     slot = slot or OpeningSlot(asyncio.Semaphore())
     try:
         slot.opened()
         while data := await response.take():
             slot.received(data)
-            share.hold(len(data))
+            usage.reserve(len(data))
             kept += len(data)
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 if line:
                     yield line
-            share.release(kept - len(rest))
+            usage.release(kept - len(rest))
             kept = len(rest)
             slot.release_when_idle()
     finally:
-        share.release(kept)
+        usage.release(kept)
         slot.release()

@@ -64,7 +64,7 @@ class WatchRequest:
     seconds: int = 0
 
     @classmethod
-    def of(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
+    def from_request(cls, request: ResourceRequest, owner: str) -> "WatchRequest":
         """Parse a request for a watch; ``owner`` separates the watches of different people."""
         resource = request.resource
         key = (resource.group, resource.plural, request.namespace)

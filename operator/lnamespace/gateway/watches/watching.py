@@ -25,8 +25,8 @@ from lnamespace.gateway.requests.answers import (
 )
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
-from lnamespace.gateway.upstream.grants import send_until_granted
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watch_events import OpeningSlot, event_lines
@@ -58,7 +58,7 @@ class Watcher:
         """
         size = max(len(namespaces.all()), 1) if call.over_namespaces else 1
         with self.counts.counted(call.view.tenant, size) as count:
-            use_websocket(call.exchange, call.encoding, call.share)
+            use_websocket(call.exchange, call.encoder, call.usage)
             if is_synthetic(call.request):
                 await answer_synthetic(call)
             else:
@@ -105,7 +105,7 @@ class _TenantWatch:
                 await answer_json(call, response.status, response.headers, await response.read())
                 return
             try:
-                await self._send(response.headers, event_lines(response, call.share, slot))
+                await self._send(response.headers, event_lines(response, call.usage, slot))
             finally:
                 response.close()
         finally:
@@ -164,10 +164,10 @@ class _TenantWatch:
             headers = call.headers
             return await self.upstream.send("GET", target, call.identity, headers, lasting=True)
 
-        request = WatchRequest.of(call.request, call.view.tenant)
+        request = WatchRequest.from_request(call.request, call.view.tenant)
         if not parts:
             request = replace(request, initial_events=False)
-        return MergedWatch(request, open_member, self.log, call.share, self.count.opening)
+        return MergedWatch(request, open_member, self.log, call.usage, self.count.opening)
 
     async def _merged(self, merged: MergedWatch, names: Iterable[str], first: bytes = b"") -> None:
         """Answer by the events of several watches; ``first`` is sent before them."""
@@ -183,7 +183,7 @@ class _TenantWatch:
     async def _send(
         self, headers: Headers, lines: AsyncIterator[bytes], first: bytes = b""
     ) -> None:
-        call, encoding = self.call, self.call.encoding
+        call, encoding = self.call, self.call.encoder
         translate = events_down(call.request, call.view)
         content_type = ("Content-Type", encoding.stream_content_type)
         down = headers_down(headers, call.view, call.base)

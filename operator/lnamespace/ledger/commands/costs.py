@@ -15,7 +15,7 @@ from lnamespace.ledger.commands.output import amount, progress, write
 from lnamespace.ledger.costs import cells
 from lnamespace.ledger.costs.allocation import (
     EXACT,
-    PARTS,
+    LINE_PARTS,
     Charging,
     Cluster,
     Line,
@@ -25,7 +25,7 @@ from lnamespace.ledger.costs.allocation import (
 )
 from lnamespace.ledger.costs.bill import BillFormat, open_bill, read_lines
 from lnamespace.ledger.costs.distribution import distribute
-from lnamespace.ledger.costs.intervals import read_spans
+from lnamespace.ledger.costs.intervals import read_intervals
 from lnamespace.ledger.costs.lclusters import BilledLCluster, assign_lclusters
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import Row
@@ -89,8 +89,8 @@ def parse_arguments(arguments: argparse.Namespace, cluster: Cluster) -> CostsReq
         A value is invalid; the message says which.
     """
     by = _words(arguments.by)
-    if unknown := [name for name in by if name not in PARTS]:
-        raise SettingsError(f"--by: {unknown[0]!r} is none of {', '.join(PARTS)}")
+    if unknown := [name for name in by if name not in LINE_PARTS]:
+        raise SettingsError(f"--by: {unknown[0]!r} is none of {', '.join(LINE_PARTS)}")
     try:
         month = cells.month(arguments.month)
         currency = cells.currency(arguments.currency) if arguments.currency else ""
@@ -119,9 +119,9 @@ def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
         lines = read_lines(text, asked.bill, asked.file)
         first = list(islice(lines, 1))  # Refuse a file that is no bill before the ledger is read.
         with progress("asking the ledger"):
-            spans = read_spans(ledger, asked.cluster)
-            spans = assign_lclusters(spans, asked.bill.cluster, asked.lclusters)
-            tally = Tally(asked.charging, spans)
+            intervals = read_intervals(ledger, asked.cluster)
+            intervals = assign_lclusters(intervals, asked.bill.cluster, asked.lclusters)
+            tally = Tally(asked.charging, intervals)
         with progress(f"reading {asked.file}") as news, localcontext(EXACT):
             for line in _charged(chain(first, lines), asked, left, clusters):
                 tally.add(line)
@@ -130,13 +130,13 @@ def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
             rows = _rows(tally.totals(), asked)
     for said in left.texts():
         print(f"note: {said}", file=sys.stderr)
-    known = {cluster for cluster, _ in tally.spans}
+    known = {cluster for cluster, _ in tally.intervals}
     return rows, not clusters or not known.isdisjoint(clusters)
 
 
 def print_report(rows: list[Row], asked: CostsRequest, form: str, exact: bool) -> None:
     """Write the report to standard output."""
-    parts = [column for name in asked.charging.by for column in PARTS[name][0]]
+    parts = [column for name in asked.charging.by for column in LINE_PARTS[name][0]]
     costs = ("cost",) if asked.rule == "none" else ("own_cost", "shared_cost", "cost")
     write(rows, ("cost_center", "kind", *parts, "currency", *costs), form, exact)
 
@@ -171,7 +171,7 @@ def _bounds(month: str) -> tuple[int, int]:
 def _rows(totals: Totals, asked: CostsRequest) -> list[Row]:
     """Return the rows of the report, by currency, and the highest cost first."""
     charges = distribute(totals, asked.rule)
-    names = [column for name in asked.charging.by for column in PARTS[name][0]]
+    names = [column for name in asked.charging.by for column in LINE_PARTS[name][0]]
     rows: list[Row] = []
     for key, charge in sorted(charges.items(), key=lambda one: (one[0][0], -one[1].cost, one[0])):
         by: Mapping[str, Any] = dict(zip(names, key.by, strict=True))

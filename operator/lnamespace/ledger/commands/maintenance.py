@@ -49,7 +49,7 @@ async def _repair(
     settings: Settings, request: reconciliation.ComparisonOptions, *, dry_run: bool
 ) -> int:
     names = Names(settings.api_group_suffix)
-    ledger = existing_ledger(settings) if dry_run else Ledger.of(settings)
+    ledger = existing_ledger(settings) if dry_run else Ledger.from_settings(settings)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         with progress("comparing the ledger with the cluster"):
             place = await _place(client, settings)
@@ -77,7 +77,7 @@ def replay(settings: Settings, arguments: argparse.Namespace) -> int:
         print(f"{len(rows)} events are known to the cluster")
         return 0
     make_folder(settings)
-    ledger, added = Ledger.of(settings), 0
+    ledger, added = Ledger.from_settings(settings), 0
     with progress(f"writing {len(rows)} rows"):
         for start in range(0, len(rows), _BATCH):
             added += ledger.append(rows[start : start + _BATCH])
@@ -110,10 +110,10 @@ def correct_event(settings: Settings, arguments: argparse.Namespace) -> int:
 def create_table(settings: Settings, arguments: argparse.Namespace) -> int:
     """Create or extend the table and its views, or print the SQL."""
     if arguments.dry_run:
-        print(Ledger.of(settings).definition(*_present_columns(settings)))
+        print(Ledger.from_settings(settings).definition(*_present_columns(settings)))
         return 0
     make_folder(settings)
-    ledger = Ledger.of(settings)
+    ledger = Ledger.from_settings(settings)
     with progress("creating the table"):
         Ledger(ledger.engine, ledger.table, manage=True).prepare()
     print(f"{ledger.table.fullname} is there, and {ledger.view} for readers")

@@ -211,7 +211,7 @@ async def _lclusters(settings: Settings) -> tuple[BilledLCluster, ...]:
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         resource = lcluster_resource(Names(settings.api_group_suffix))
         found = [raw async for raw in list_all(client, resource)]
-    return tuple(BilledLCluster.of(decode_lcluster(raw)) for raw in found)
+    return tuple(BilledLCluster.from_lcluster(decode_lcluster(raw)) for raw in found)
 
 
 def _cluster(settings: Settings, arguments: argparse.Namespace) -> Cluster:

@@ -38,7 +38,7 @@ SYSTEM = ("kube:*", "kube-*", "goog-k8s-*", "__*__")
 """Namespaces of the cluster itself: Kubernetes', GKE's and OpenCost's (``__idle__``)."""
 
 FOREVER = 2**62
-"""The end, in microseconds, of a span that has none yet."""
+"""The end, in microseconds, of an interval that has none yet."""
 
 _DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ class Payer(NamedTuple):
     lcluster_uid: str = ""
 
 
-class Span(NamedTuple):
+class PaidInterval(NamedTuple):
     """A time in which one payer paid for a namespace: microseconds since 1970, end excluded."""
 
     start: int
@@ -67,8 +67,8 @@ class Span(NamedTuple):
     payer: Payer
 
 
-Spans = Mapping[tuple[Cluster, str], Sequence[Span]]
-"""The spans of each namespace in order of time; no two of a namespace overlap."""
+PaidIntervals = Mapping[tuple[Cluster, str], Sequence[PaidInterval]]
+"""The intervals of each namespace in order of time; no two of a namespace overlap."""
 
 
 class Line(NamedTuple):
@@ -121,7 +121,7 @@ class Window(NamedTuple):
 
 _Part = Callable[[Window, Payer, str], tuple[str, ...]]
 
-PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
+LINE_PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
     "cluster": (
         ("project_id", "cluster_location", "cluster_name"),
         lambda window, _, __: window.cluster or ("", "", ""),
@@ -161,7 +161,7 @@ class Tally:
     """
 
     charging: Charging
-    spans: Spans
+    intervals: PaidIntervals
     lines: int = 0
     _whole: Totals = field(default_factory=dict)
     _divided: dict[Window, Decimal] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class Tally:
         """Charge a line."""
         self.lines += 1
         window = Window(line.cluster, line.namespace, line.start, line.end, line.currency)
-        pieces = _pieces(window, self.spans)
+        pieces = _pieces(window, self.intervals)
         if len(pieces) == 1 and not ("day" in self.charging.by and _is_long(window)):
             key = self._key(window, pieces[0].payer, _day(line.start // _DAY))
             self._whole[key] = self._whole.get(key, Decimal(0)) + line.cost
@@ -181,15 +181,15 @@ class Tally:
         """Return the cost of each row of the report."""
         totals = dict(self._whole)
         for window, cost in self._divided.items():
-            pieces = _pieces(window, self.spans)
-            costs = divide(cost, [piece.end - piece.start for piece in pieces])
+            pieces = _pieces(window, self.intervals)
+            costs = divide_amount(cost, [piece.end - piece.start for piece in pieces])
             for piece, part in zip(pieces, costs, strict=True):
                 for day, of_day in self._by_day(piece, part):
                     key = self._key(window, piece.payer, day)
                     totals[key] = totals.get(key, Decimal(0)) + of_day
         return totals
 
-    def _by_day(self, piece: Span, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
+    def _by_day(self, piece: PaidInterval, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
         return _days(piece, cost) if "day" in self.charging.by else (("", cost),)
 
     def _key(self, window: Window, payer: Payer, day: str) -> Key:
@@ -198,21 +198,23 @@ class Tally:
             kind = SHARED if self.charging.is_shared(window.namespace) else UNALLOCATED
             cost_center = LABELS[kind]
         by = tuple(
-            value for name in self.charging.by for value in PARTS[name][1](window, payer, day)
+            value for name in self.charging.by for value in LINE_PARTS[name][1](window, payer, day)
         )
         return Key(window.currency, kind, cost_center, by)
 
 
-def charge(lines: Iterable[Line], spans: Spans, charging: Charging | None = None) -> Totals:
+def charge(
+    lines: Iterable[Line], intervals: PaidIntervals, charging: Charging | None = None
+) -> Totals:
     """Return the cost of each row of the report."""
-    tally = Tally(charging or Charging(), spans)
+    tally = Tally(charging or Charging(), intervals)
     with decimal.localcontext(EXACT):
         for line in lines:
             tally.add(line)
         return tally.totals()
 
 
-def divide(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
+def divide_amount(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
     """Divide an amount in proportion to weights, so that the parts add up to the amount.
 
     Each part is the difference of two truncated running totals, so that a fraction that one part
@@ -235,17 +237,19 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def _pieces(window: Window, spans: Spans) -> Sequence[Span]:
+def _pieces(window: Window, intervals: PaidIntervals) -> Sequence[PaidInterval]:
     """Return who paid within a window; nobody, for all of it, if the ledger knows nobody."""
-    known = spans.get((window.cluster, window.namespace), ()) if window.cluster else ()
+    known = intervals.get((window.cluster, window.namespace), ()) if window.cluster else ()
     first = last = bisect_left(known, (window.end,))
     while first and known[first - 1].end > window.start:
         first -= 1
     if first == last:
-        return (Span(window.start, window.end, Payer("")),)
+        return (PaidInterval(window.start, window.end, Payer("")),)
     return [
-        Span(max(span.start, window.start), min(span.end, window.end), span.payer)
-        for span in known[first:last]
+        PaidInterval(
+            max(interval.start, window.start), min(interval.end, window.end), interval.payer
+        )
+        for interval in known[first:last]
     ]
 
 
@@ -253,10 +257,10 @@ def _is_long(window: Window) -> bool:
     return window.start // _DAY != (window.end - 1) // _DAY
 
 
-def _days(piece: Span, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
+def _days(piece: PaidInterval, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
     first, last = piece.start // _DAY, (piece.end - 1) // _DAY
     edges = [piece.start, *(day * _DAY for day in range(first + 1, last + 1)), piece.end]
-    costs = divide(cost, [end - start for start, end in pairwise(edges)])
+    costs = divide_amount(cost, [end - start for start, end in pairwise(edges)])
     return zip((_day(day) for day in range(first, last + 1)), costs, strict=True)
 
 

@@ -110,7 +110,7 @@ def _reader(
     marks = {"point": cells.POINT, "comma": cells.COMMA}
     # Where commas separate cells the decimal mark is a point, unless --decimal says otherwise.
     known = marks.get(bill.decimal) or (cells.POINT if delimiter == "," else None)
-    amounts = cells.Amounts(known)
+    amounts = cells.AmountReader(known)
 
     def read(fields: Sequence[str]) -> Line:
         if len(fields) != len(heading):

@@ -34,7 +34,7 @@ POINT, COMMA = ".", ","
 _MARKS = {POINT: "point", COMMA: "comma"}
 
 
-class Amounts:
+class AmountReader:
     """The amounts of one file, which all have one decimal mark.
 
     Parameters
@@ -131,7 +131,7 @@ def labels(text: str) -> Mapping[str, str]:
     return {str(one["key"]): str(one["value"] or "") for one in _structs(found, text, "key")}
 
 
-def credit(text: str, amounts: Amounts) -> Decimal:
+def credit(text: str, amounts: AmountReader) -> Decimal:
     """Read credits: a number, or BigQuery's JSON list of ``{"amount": ...}``."""
     if not text.lstrip().startswith(("[", "{")):
         return amounts.read(text) if text.strip() else Decimal(0)
@@ -139,7 +139,7 @@ def credit(text: str, amounts: Amounts) -> Decimal:
     for one in _structs(_json(text), text, "amount"):
         amount = one["amount"]
         # BigQuery writes FLOAT64 as a number and NUMERIC as text.
-        total = EXACT.add(total, Amounts(POINT).read(str(amount or "0")))
+        total = EXACT.add(total, AmountReader(POINT).read(str(amount or "0")))
     return total
 
 

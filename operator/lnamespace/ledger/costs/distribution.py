@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
-from lnamespace.ledger.costs.allocation import EXACT, PAYER, SHARED, Key, Totals, divide
+from lnamespace.ledger.costs.allocation import EXACT, PAYER, SHARED, Key, Totals, divide_amount
 
 RULES = ("none", "proportional", "even")
 """``none`` leaves shared cost a row of its own; ``proportional`` and ``even`` distribute it."""
@@ -51,13 +51,13 @@ def _of_currency(totals: Totals, currency: str, rule: str) -> dict[Key, RowCost]
     own = [sum(of.values(), Decimal(0)) for of in rows.values()]
     weights = _weights(own) if rule == "proportional" else [1] * len(own)
     found: dict[Key, RowCost] = {}
-    for part, of in zip(divide(shared, weights), rows.values(), strict=True):
+    for part, of in zip(divide_amount(shared, weights), rows.values(), strict=True):
         found |= _of_rows(of, part)
     return found
 
 
 def _of_rows(rows: Mapping[Key, Decimal], part: Decimal) -> dict[Key, RowCost]:
-    parts = divide(part, _weights(list(rows.values())))
+    parts = divide_amount(part, _weights(list(rows.values())))
     return {key: RowCost(own, one) for (key, own), one in zip(rows.items(), parts, strict=True)}
 
 

@@ -7,13 +7,20 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from lnamespace.ledger.costs.allocation import FOREVER, Cluster, Payer, Span, Spans, microseconds
+from lnamespace.ledger.costs.allocation import (
+    FOREVER,
+    Cluster,
+    PaidInterval,
+    PaidIntervals,
+    Payer,
+    microseconds,
+)
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
 from lnamespace.model.lnamespace import BILLING_TEXTS
 
 
-def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
+def read_intervals(ledger: Ledger, cluster: Cluster | None) -> PaidIntervals:
     """Return who paid for each namespace of a cluster; of all clusters if it is None.
 
     Raises
@@ -30,34 +37,36 @@ def read_spans(ledger: Ledger, cluster: Cluster | None) -> Spans:
     return by_namespace(ledger.stream(query))
 
 
-def by_namespace(intervals: Iterable[Mapping[Any, Any]]) -> Spans:
-    """Return the spans of each namespace in order of time, from rows of the ledger's view."""
+def by_namespace(rows: Iterable[Mapping[Any, Any]]) -> PaidIntervals:
+    """Return the intervals of each namespace in order of time, from rows of the ledger's view."""
     payers: dict[Payer, Payer] = {}
-    found: dict[tuple[Cluster, str], list[Span]] = defaultdict(list)
-    for row in intervals:
+    found: dict[tuple[Cluster, str], list[PaidInterval]] = defaultdict(list)
+    for row in rows:
         payer = Payer(*(row[name] or "" for name in BILLING_TEXTS.values()))
-        payer = payers.setdefault(payer, payer)  # One object for all the spans of a payer.
-        span = Span(microseconds(row["valid_from"]), _end(row["valid_to"]), payer)
+        payer = payers.setdefault(payer, payer)  # One object for all the intervals of a payer.
+        interval = PaidInterval(microseconds(row["valid_from"]), _end(row["valid_to"]), payer)
         cluster = (
             row[CLUSTER_COLUMNS[0]] or "",
             row[CLUSTER_COLUMNS[1]] or "",
             row[CLUSTER_COLUMNS[2]] or "",
         )
-        found[cluster, row["namespace"] or ""].append(span)
+        found[cluster, row["namespace"] or ""].append(interval)
     return {key: _in_order(unsorted) for key, unsorted in found.items()}
 
 
-def _in_order(unsorted: list[Span]) -> list[Span]:
-    """Sort spans, and end each where the next one begins.
+def _in_order(unsorted: list[PaidInterval]) -> list[PaidInterval]:
+    """Sort intervals, and end each where the next one begins.
 
     Spans of a namespace overlap in the view in one case: two clusters have the same names. No bill
     can tell these apart, so the payer who began last pays.
     """
     ordered = sorted(unsorted)
-    later = [*ordered[1:], Span(FOREVER, FOREVER, Payer(""))]
+    later = [*ordered[1:], PaidInterval(FOREVER, FOREVER, Payer(""))]
     pairs = zip(ordered, later, strict=True)
-    trimmed = [span._replace(end=min(span.end, following.start)) for span, following in pairs]
-    return [span for span in trimmed if span.end > span.start]
+    trimmed = [
+        interval._replace(end=min(interval.end, following.start)) for interval, following in pairs
+    ]
+    return [interval for interval in trimmed if interval.end > interval.start]
 
 
 def _end(value: datetime | None) -> int:

@@ -24,7 +24,7 @@ def existing_ledger(settings: Settings, read_only: bool = True) -> Ledger:
             f"there is no {file}; it is made when the first record is published "
             "(lnamespace ledger publish), or by: lnamespace ledger create-table"
         )
-    return Ledger.of(settings, read_only)
+    return Ledger.from_settings(settings, read_only)
 
 
 def make_folder(settings: Settings) -> None:

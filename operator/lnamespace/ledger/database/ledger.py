@@ -58,7 +58,7 @@ class Ledger:
         self._lock = Lock()
 
     @classmethod
-    def of(cls, settings: Settings, read_only: bool = False) -> "Ledger":
+    def from_settings(cls, settings: Settings, read_only: bool = False) -> "Ledger":
         """Return the ledger that the settings name; nothing is connected yet."""
         made = engines.create_engine(settings.ledger_url, read_only)
         target = events_table(settings.ledger_table, engines.default_schema(settings.ledger_url))
@@ -177,7 +177,7 @@ class Ledger:
         with engines.transaction(self.engine) as connection:
             yield from engines.stream(connection, query)
 
-    def open_rows(self, place: ClusterIdentity) -> list[Row]:
+    def open_rows(self, cluster: ClusterIdentity) -> list[Row]:
         """Return the newest row of each LNamespace of an instance that has no deletion.
 
         The rows are of all clusters of these names; ``cluster_uid`` distinguishes them, if it is
@@ -189,14 +189,14 @@ class Ledger:
             The table has no column for the instance, and this is not the default one.
         """
         self.prepare()
-        if place.api_group != DEFAULT_GROUP and "api_group" not in self._columns:
+        if cluster.api_group != DEFAULT_GROUP and "api_group" not in self._columns:
             raise LedgerMisconfigured(
                 f"the table {self.table.fullname} has no column api_group, by which this instance "
                 "is told from others: add it, or let this instance have a table of its own"
             )
         self._retracted = None  # Another publisher may have retracted one.
         self._update_views()  # Another publisher, of an older version, may have replaced them.
-        found = self.read(latest(self._readable(), place.columns(), place.api_group))
+        found = self.read(latest(self._readable(), cluster.columns(), cluster.api_group))
         kept = {*self._columns, "cluster_uid"}  # A column that the table lacks is not compared.
         return [{name: row[name] for name in row if name in kept} for row in found]
 

@@ -38,17 +38,17 @@ class ClusterIdentity:
         return {name: getattr(self, name) for name in CLUSTER_COLUMNS}
 
 
-def to_row(record: BillingRecord, place: ClusterIdentity) -> Row:
+def to_row(record: BillingRecord, cluster: ClusterIdentity) -> Row:
     """Return the row of a record, with every column."""
     values = msgspec.structs.asdict(record)
     return {
         **values,
-        **place.columns(),
-        "api_group": place.api_group,
+        **cluster.columns(),
+        "api_group": cluster.api_group,
         "operation": record.operation.value,
         "labels": labels_text(record.labels),
         "schema_version": SCHEMA_VERSION,
-        "cluster_uid": place.cluster_uid or None,
+        "cluster_uid": cluster.cluster_uid or None,
         "corrects": record.corrects or None,
         "reason": None,
     }

@@ -73,7 +73,7 @@ def run(settings: Settings) -> None:
 
 async def _serve(settings: Settings) -> None:
     stop = stop_event()
-    ledger = Ledger.of(settings)
+    ledger = Ledger.from_settings(settings)
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         publisher = Publisher(client, ledger, settings)
         probes = Probes(publisher.problem, publisher.measure)

@@ -136,7 +136,7 @@ async def compare_with_cluster(
     client: Client,
     names: Names,
     ledger: Ledger,
-    place: ClusterIdentity,
+    cluster: ClusterIdentity,
     request: ComparisonOptions = _AUTOMATIC,
 ) -> Differences:
     """Read ledger and cluster, and compare them.
@@ -146,14 +146,14 @@ async def compare_with_cluster(
     LedgerError, ClusterError
         One of the two does not answer.
     """
-    rows = await asyncio.to_thread(ledger.open_rows, place)
+    rows = await asyncio.to_thread(ledger.open_rows, cluster)
     listed = await list_cluster(client, names)
-    mine, strangers = rows_of_cluster(rows, place.cluster_uid, listed.uids, request.former)
+    mine, strangers = rows_of_cluster(rows, cluster.cluster_uid, listed.uids, request.former)
     ended = await _wrongly_ended(client, names, ledger, mine, listed)
     corrected = [row for row in mine if is_corrected(row)]
     history = await asyncio.to_thread(ledger.rows_of, [r["lnamespace_uid"] for r in corrected])
     first, now = before_corrections(corrected, history), datetime.now(UTC)
-    renamed = await _renamed(ledger, place, mine, ended, listed)
+    renamed = await _renamed(ledger, cluster, mine, ended, listed)
     found = await asyncio.to_thread(find_differences, mine, listed, now, ended, first, renamed)
     found = replace(found, strangers=strangers)
     found = found if request.end_all else withhold_excess(found)
@@ -162,7 +162,7 @@ async def compare_with_cluster(
 
 async def _renamed(
     ledger: Ledger,
-    place: ClusterIdentity,
+    cluster: ClusterIdentity,
     rows: Iterable[Row],
     ended: Collection[str],
     listed: ClusterState,
@@ -175,7 +175,7 @@ async def _renamed(
         if lns.uid not in ended and known.get(lns.uid, 0) < lns.status.recorded.generation
     ]
     history = await asyncio.to_thread(ledger.rows_of, lacking)
-    return rows_of_other_names(history, place.columns())
+    return rows_of_other_names(history, cluster.columns())
 
 
 def _recorded(listed: ClusterState) -> Iterator[LNamespace]:

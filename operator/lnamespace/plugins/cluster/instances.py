@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lnamespace.plugins.cluster.kubectl import Kubectl
 from lnamespace.plugins.model.api_group import GROUP_PREFIX, SUFFIX_VARIABLE, VERSION, group
-from lnamespace.plugins.runtime.errors import NotHere, PluginError
+from lnamespace.plugins.runtime.errors import OtherApiGroup, PluginError
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-def find(error: NotHere) -> tuple[str, bool]:
+def find(error: OtherApiGroup) -> tuple[str, bool]:
     """Return the suffix of the API group that was meant, and whether it is the only one."""
     present = api_groups(Kubectl(error.connection))
     found = _chosen(error, present)
@@ -42,7 +42,7 @@ def _has_lnamespaces(kubectl: Kubectl, name: str) -> bool:
     return any(resource["name"] == "lnamespaces" for resource in resources)
 
 
-def _chosen(error: NotHere, present: list[str]) -> str:
+def _chosen(error: OtherApiGroup, present: list[str]) -> str:
     """Return the one group that was meant.
 
     If the group that was asked exists, only one with an LNamespace of that very name counts: a

@@ -13,8 +13,8 @@ from __future__ import annotations
 from lnamespace.plugins.model.api_group import advised, group
 from lnamespace.plugins.model.lnamespaces import LNAMESPACE, RESOURCE_KINDS, ResourceKind
 from lnamespace.plugins.runtime.documents import dumps, loads
-from lnamespace.plugins.runtime.errors import KubectlError, NotHere, PluginError
-from lnamespace.plugins.runtime.memory import LEADING, Memory, place
+from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
+from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key
 from lnamespace.plugins.runtime.processes import Process, executable
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +28,7 @@ ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 ANSWER_SHOWN = 100  # characters to show of an answer that is not JSON
 REFUSED = "Error from server ("  # and a reason, and a closing bracket
 NO_SUCH_API = "the server could not find the requested resource"
-BASE_PATHS = Memory("base-paths", 6 * 3600)
+BASE_PATHS = FileCache("base-paths", 6 * 3600)
 UNNAMED = "no LCluster is named by the host or the path"  # the gateway's words
 SERVER = "--server="
 NO_WEBHOOK = (
@@ -217,7 +217,7 @@ def base_path(connection: Sequence[str]) -> str:
 
 
 def _cluster(connection: Sequence[str]) -> str:
-    return place([flag for flag in connection if flag.startswith(LEADING)])
+    return connection_key([flag for flag in connection if flag.startswith(LEADING)])
 
 
 def allowed(reply: Reply) -> bool:
@@ -244,11 +244,11 @@ def missing(
     """
     if reply.api_missing:
         told = PluginError(f"this cluster has no {kind.kind}s (API group {group()})")
-        return NotHere(told, kubectl.connection)
+        return OtherApiGroup(told, kubectl.connection)
     if reply.reason == "NotFound":
         listing = "kubectl lns list" if kind == LNAMESPACE else f"kubectl get {kind.short}"
         told = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
-        return NotHere(told, kubectl.connection, name)
+        return OtherApiGroup(told, kubectl.connection, name)
     if reply.reason == "Forbidden":
-        return NotHere(reply.failure(), kubectl.connection, name)
+        return OtherApiGroup(reply.failure(), kubectl.connection, name)
     return reply.failure()

@@ -40,7 +40,7 @@ ADVICE = {
 }
 
 
-class Standing(NamedTuple):
+class Readiness(NamedTuple):
     """The progress of an LNamespace; `reason` is set only for a problem that stays."""
 
     ready: bool
@@ -48,15 +48,15 @@ class Standing(NamedTuple):
     text: str
 
 
-def standing(lns: Object) -> Standing:
+def readiness(lns: Object) -> Readiness:
     """Read the status of an LNamespace."""
     summary = ready(lns)
     if summary is None or not current(lns):
-        return Standing(False, "", NOT_SEEN)
+        return Readiness(False, "", NOT_SEEN)
     if summary.status == "True":
-        return Standing(True, "", "ready")
+        return Readiness(True, "", "ready")
     terminal = summary.status == "False" and summary.reason in TERMINAL_REASONS
-    return Standing(False, summary.reason if terminal else "", _pending(lns, summary))
+    return Readiness(False, summary.reason if terminal else "", _pending(lns, summary))
 
 
 def _pending(lns: Object, summary: StatusCondition) -> str:
@@ -81,7 +81,7 @@ def wait_ready(
     try:
         for lns in observe(kubectl, name, started + timeout, kind):
             if lns is not None:
-                state = standing(lns)
+                state = readiness(lns)
                 if state.ready:
                     return lns
                 if state.reason:
@@ -101,13 +101,13 @@ def described(name: str, kind: ResourceKind) -> str:
     return f"kubectl lns describe {typed(name, kind)}"
 
 
-def _hopeless(name: str, state: Standing, kind: ResourceKind) -> str:
+def _hopeless(name: str, state: Readiness, kind: ResourceKind) -> str:
     adopted = ADOPTED if kind == LNAMESPACE else ""
     advice = ADVICE[state.reason].format(name=name, resource=resource(kind), adopted=adopted)
     return f'{kind.kind} "{name}" cannot become ready: {state.text}\n{advice}'
 
 
-class Trouble(NamedTuple):
+class NotInForce(NamedTuple):
     """The reason for which a change is not in force; ``lasting`` if it is no use to wait."""
 
     text: str
@@ -133,7 +133,7 @@ def wait_in_force(
     name, progress, started = name_of(stored), Progress(sys.stderr), time.monotonic()
     try:
         while True:
-            trouble = _trouble(kubectl.start_get(path(name, kind)).reply(), before, stored)
+            trouble = _why_not_in_force(kubectl.start_get(path(name, kind)).reply(), before, stored)
             if not trouble:
                 return
             waited = time.monotonic() - started
@@ -149,24 +149,24 @@ def wait_in_force(
     )
 
 
-def _trouble(reply: Reply, before: Object, stored: Object) -> Trouble | None:
+def _why_not_in_force(reply: Reply, before: Object, stored: Object) -> NotInForce | None:
     if reply.code:
         lasting = reply.reason in ("Forbidden", "NotFound")
-        return Trouble(f"its status cannot be read: {reply.failure()}", lasting)
+        return NotInForce(f"its status cannot be read: {reply.failure()}", lasting)
     lns: Object = reply.document()
     if lns["metadata"].get("uid") != stored["metadata"].get("uid"):
-        return Trouble("it was deleted, and another has its name", lasting=True)
+        return NotInForce("it was deleted, and another has its name", lasting=True)
     observed = lns.get("status", {}).get("observedGeneration") or 0
     if observed < stored["metadata"].get("generation", 1):
-        return Trouble(NOT_SEEN)
+        return NotInForce(NOT_SEEN)
     summary, access = ready(lns), _access(lns)
     if access is None or access.status == "True":
         return None
     if access.reason in LASTING:  # if it was there before, it is not about this change
         known = _access(before)
-        return None if known == access else Trouble(_worded(access), lasting=True)
+        return None if known == access else NotInForce(_worded(access), lasting=True)
     lasting = summary is not None and summary.reason in TERMINAL_REASONS
-    return Trouble(_worded(summary if lasting and summary else access), lasting)
+    return NotInForce(_worded(summary if lasting and summary else access), lasting)
 
 
 def _access(lns: Object) -> StatusCondition | None:

@@ -93,12 +93,12 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Submit the object by kubectl."""
     from lnamespace.plugins.cluster.kubectl import NO_WEBHOOK, elsewhere, webhook_unreachable
-    from lnamespace.plugins.runtime.errors import KubectlError, NotHere
+    from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
     _, told, code = process.communicate(body, _tell)
     said = told.decode("utf-8", "replace")
     if code and elsewhere(said):
-        raise NotHere(KubectlError(said.strip(), code), creation.connection)
+        raise OtherApiGroup(KubectlError(said.strip(), code), creation.connection)
     if webhook_unreachable(said):
         say(NO_WEBHOOK)
     elif code and any(words in said for words in UNREACHED):

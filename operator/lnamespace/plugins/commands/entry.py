@@ -11,8 +11,8 @@ import os
 import sys
 
 from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE
-from lnamespace.plugins.runtime.errors import KubectlError, NotHere, PluginError, UsageError
-from lnamespace.plugins.runtime.memory import LEADING, Memory, place
+from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError, UsageError
+from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key
 from lnamespace.plugins.runtime.processes import kill_all
 from lnamespace.plugins.runtime.terminal import printable_lines, say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
@@ -26,7 +26,7 @@ else:
     Command = object
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-GROUPS = Memory("api-groups", 6 * 3600)  # as long as kubectl remembers what a cluster has
+GROUPS = FileCache("api-groups", 6 * 3600)  # as long as kubectl remembers what a cluster has
 
 
 def run(command: Command, name: str) -> int:
@@ -36,7 +36,7 @@ def run(command: Command, name: str) -> int:
         code = discovering(command, sys.argv[1:])
         flush(sys.stdout)
     except PluginError as error:
-        say(_told(error, name))
+        say(_error_text(error, name))
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -53,7 +53,7 @@ def discovering(command: Command, argv: list[str]) -> int:
         os.environ[SUFFIX_VARIABLE] = known[0]
     try:
         return command(argv)
-    except NotHere as error:
+    except OtherApiGroup as error:
         from lnamespace.plugins.cluster.instances import find
 
         suffix, alone = find(error)
@@ -67,7 +67,7 @@ def discovering(command: Command, argv: list[str]) -> int:
 def _once(command: Command, argv: list[str]) -> int:
     try:
         return command(argv)
-    except NotHere as error:
+    except OtherApiGroup as error:
         raise error.cause from None
 
 
@@ -78,7 +78,7 @@ def _cluster(argv: Sequence[str]) -> str:
     """
     pairs = zip(argv, (*argv, "")[1:], strict=True)
     leading = (pair for pair in pairs if pair[0].startswith(LEADING))
-    return place(["=".join(pair) if pair[0] in LEADING else pair[0] for pair in leading])
+    return connection_key(["=".join(pair) if pair[0] in LEADING else pair[0] for pair in leading])
 
 
 def leave(code: int) -> NoReturn:
@@ -97,7 +97,7 @@ def flush(stream: TextIO | None) -> None:
         stream.flush()
 
 
-def _told(error: PluginError, name: str) -> str:
+def _error_text(error: PluginError, name: str) -> str:
     text = printable_lines(str(error))
     if isinstance(error, KubectlError):
         return text

@@ -16,7 +16,7 @@ from itertools import takewhile
 
 from lnamespace.plugins.commands.entry import leave, run
 from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE
-from lnamespace.plugins.runtime.errors import NotHere, UsageError
+from lnamespace.plugins.runtime.errors import OtherApiGroup, UsageError
 from lnamespace.plugins.runtime.flags import (
     BUILTIN,
     BUILTIN_CREATE,
@@ -29,7 +29,7 @@ from lnamespace.plugins.runtime.flags import (
     read,
     written,
 )
-from lnamespace.plugins.runtime.memory import Memory, place
+from lnamespace.plugins.runtime.memory import FileCache, connection_key
 from lnamespace.plugins.runtime.processes import become_kubectl, run_kubectl
 from lnamespace.plugins.runtime.terminal import say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 # As long as sudo(8) remembers that somebody has shown who they are.
-REMEMBERED = Memory("sudo", 15 * 60)
+REMEMBERED = FileCache("sudo", 15 * 60)
 SECRET = ("token", "password")  # flags that must not be stored
 
 
@@ -51,7 +51,7 @@ def run_as_sudoer(argv: list[str]) -> int:
     """Check that the caller is a sudoer, then replace this process by kubectl."""
     command = parse(argv, is_plugin)
     if not command.line.words:
-        return teach(asked=_wants_help(command))
+        return print_help(asked=_wants_help(command))
     if _wants_help(command):
         become_kubectl(command.with_flags(()))
     key = _key(command)
@@ -65,7 +65,7 @@ def run_as_sudoer(argv: list[str]) -> int:
 def _key(command: SudoCommand) -> str:
     """Return the key under which to remember as whom to act; empty if it is not remembered."""
     unread = command.files and not command.namespace  # it is known when the files are read
-    where = "" if unread or command.line.gives(SECRET) else place(command.connection)
+    where = "" if unread or command.line.gives(SECRET) else connection_key(command.connection)
     suffix = os.environ.get(SUFFIX_VARIABLE, "")
     return where and repr((where, suffix, command.namespace or ""))
 
@@ -81,7 +81,8 @@ def _at_once(command: SudoCommand, known: tuple[str, ...], key: str) -> int:
     REMEMBERED.forget(key)
     try:
         flags = sudoer_flags(command)
-    except NotHere as error:  # in another instance we would begin again; the next command does
+    except OtherApiGroup as error:
+        # in another instance we would begin again; the next command does
         raise error.cause from None
     REMEMBERED.remember(key, flags)
     if flags != known:
@@ -101,7 +102,7 @@ def _wants_help(command: SudoCommand) -> bool:
     return any(option.name == "help" for option in command.line.options)
 
 
-def teach(asked: bool) -> int:
+def print_help(asked: bool) -> int:
     """Print the help: on standard output if it was asked for, else on standard error."""
     from lnamespace.plugins.help.sudo import SUDO
 

@@ -13,7 +13,7 @@ from lnamespace.plugins.model.subjects import (
     entry,
     manifest,
 )
-from lnamespace.plugins.model.times import format_instant, human
+from lnamespace.plugins.model.times import format_age, format_instant
 from lnamespace.plugins.runtime.flags import BILLING, SETTINGS
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
@@ -84,7 +84,7 @@ def _with_end(item: Mapping[str, Any], subject: ListEntry) -> dict[str, Any]:
 
 def _until(subject: ListEntry, now: datetime) -> str:
     end = subject.expires_at
-    return f" until {format_instant(end)} (in {human(end - now)})" if end else ""
+    return f" until {format_instant(end)} (in {format_age(end - now)})" if end else ""
 
 
 def extend(spec: Spec, wanted: Iterable[Listing], end: datetime, now: datetime) -> Change:
@@ -132,7 +132,7 @@ def prune(spec: Spec, now: datetime) -> Change:
 
 def _ended(subject: ListEntry, now: datetime) -> str:
     end = subject.expires_at
-    return f" until {format_instant(end)} ({human(now - end)} ago)" if end else ""
+    return f" until {format_instant(end)} ({format_age(now - end)} ago)" if end else ""
 
 
 def _listed(spec: Spec, wish: Listing) -> Iterable[tuple[str, ListEntry]]:

@@ -67,7 +67,7 @@ def kubeconfig_command(arguments: Arguments) -> int:
     if not arguments.switch("force"):
         check_free(config, wanted)
     merge(Kubectl(_files(arguments.connection)), config, wanted)
-    print(_told(name, wanted))
+    print(_success_text(name, wanted))
     say(f"Use it with: kubectl --context {wanted.name} get ns")
     return 0
 
@@ -233,7 +233,7 @@ def _printed(wanted: KubeconfigContext, output: str) -> str:
     return reply.out
 
 
-def _told(lcluster: str, wanted: KubeconfigContext) -> str:
+def _success_text(lcluster: str, wanted: KubeconfigContext) -> str:
     where = "your LNamespaces" if lcluster == MINE else f'LCluster "{lcluster}"'
     return (
         f'context "{wanted.name}" leads to {where} ({wanted.gateway.shown}), '
@@ -261,7 +261,7 @@ def wait_for_context(arguments: Arguments, name: str, timeout: float) -> None:
     files = _files(arguments.connection)
     merge(Kubectl(files), config, wanted)
     _wait_answered(Kubectl((*files, f"--context={wanted.name}")))
-    say(_told(name, wanted))
+    say(_success_text(name, wanted))
     say(f"Use it with: kubectl --context {wanted.name} get ns")
 
 

@@ -15,7 +15,7 @@ from lnamespace.plugins.model.subjects import (
     entries,
     entries_covering,
 )
-from lnamespace.plugins.model.times import format_instant, human
+from lnamespace.plugins.model.times import format_age, format_instant
 from lnamespace.plugins.runtime.values import NamedTuple
 
 
@@ -46,7 +46,7 @@ class CallerAccess(NamedTuple):
     def ends(self, now: datetime) -> str:
         """Return the roles that end and when, as a table cell: `sudoer=8h`."""
         cells = (
-            f"{role.role}={'expired' if role.expired else human(role.until - now)}"
+            f"{role.role}={'expired' if role.expired else format_age(role.until - now)}"
             for role in self.roles
             if role.until
         )
@@ -87,7 +87,7 @@ def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
         ended = max(entry.expires_at for entry in mine if entry.expires_at)
         why = (
             f'your ({me.username}) sudo in "{name}" ended at {format_instant(ended)}, '
-            f"{human(now - ended)} ago"
+            f"{format_age(now - ended)} ago"
         )
     else:
         why = f'you ({me.username}) are not a sudoer of "{name}"'

@@ -111,7 +111,7 @@ class ListEntry(NamedTuple):
         return self.expires_at is not None and self.expires_at <= now
 
 
-class Typed(NamedTuple):
+class ParsedSubject(NamedTuple):
     """A subject as typed; if it has no end, another flag may give one."""
 
     identity: SubjectName
@@ -119,7 +119,7 @@ class Typed(NamedTuple):
     expires_at: datetime | None
 
 
-def parse_subject(text: str, now: datetime) -> Typed:
+def parse_subject(text: str, now: datetime) -> ParsedSubject:
     """Return a subject from the command line."""
     name, end = _split_end(text)
     if not end and (key := _misspelt_end(name)):
@@ -128,7 +128,9 @@ def parse_subject(text: str, now: datetime) -> Typed:
             ",until=2030-12-31T18:00:00Z (a name that really ends so: put ,until=never behind it)"
         )
     literal = end == "until=never"  # who writes that means the name as it stands before it
-    return Typed(_identity(name, text, literal), bool(end), parse_end(end, now) if end else None)
+    return ParsedSubject(
+        _identity(name, text, literal), bool(end), parse_end(end, now) if end else None
+    )
 
 
 def check_role(role: str, kind: str) -> None:

@@ -74,7 +74,7 @@ def format_instant(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def human(length: timedelta) -> str:
+def format_age(length: timedelta) -> str:
     """Return a length as kubectl shows ages: two units while small, one when large."""
     seconds = int(length.total_seconds())
     if seconds < -1:
@@ -107,4 +107,4 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
 def age(created: object, now: datetime) -> str:
     """Return how long ago an object's `creationTimestamp` was."""
     moment = read_instant(created)
-    return human(now - moment) if moment else "<unknown>"
+    return format_age(now - moment) if moment else "<unknown>"

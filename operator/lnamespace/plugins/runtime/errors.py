@@ -18,7 +18,7 @@ class UsageError(PluginError):
         super().__init__(message, exit_code=2)
 
 
-class NotHere(PluginError):
+class OtherApiGroup(PluginError):
     """The LNamespaces, or the one called ``name``, are not in the API group that was asked.
 
     ``cause`` is what to raise if they are in no other group either.

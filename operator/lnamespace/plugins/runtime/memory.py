@@ -26,7 +26,7 @@ LEADING = ("--kubeconfig", "--context", "--cluster", "--server", "-s")
 SEPARATORS = frozenset("\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 
-class Memory(NamedTuple):
+class FileCache(NamedTuple):
     """A file of one kind of records, and their life. Nothing is kept under an empty key."""
 
     name: str
@@ -124,7 +124,7 @@ def _remove(name: str, folder: int) -> None:
         pass
 
 
-def place(flags: Sequence[str]) -> str:
+def connection_key(flags: Sequence[str]) -> str:
     """Return a key that is equal for the same cluster and the same user.
 
     The flags are those that choose them, each as one argument. A changed kubeconfig gives another

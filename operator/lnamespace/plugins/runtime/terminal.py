@@ -82,10 +82,10 @@ GAP = 3
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the table as text; every cell has its control characters escaped first."""
-    return "".join(f"{line}\n" for line in Layout((header, *rows)).lines)
+    return "".join(f"{line}\n" for line in ColumnLayout((header, *rows)).lines)
 
 
-class Layout:
+class ColumnLayout:
     """The widths of columns, by the first rows, for rows that follow one by one."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:

@@ -21,7 +21,7 @@ from lnamespace.plugins.model.lnamespaces import (
 )
 from lnamespace.plugins.model.roles import refusal
 from lnamespace.plugins.model.subjects import ACCOUNT_USERNAME, Caller
-from lnamespace.plugins.runtime.errors import KubectlError, NotHere, PluginError
+from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
 from lnamespace.plugins.runtime.terminal import say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
@@ -114,7 +114,7 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impe
         # An LNamespace in Conflict has no namespace; that of another instance may be meant.
         elsewhere = summary is not None and summary.reason == "Conflict"
         told = PluginError(refused)
-        raise NotHere(told, kubectl.connection, namespace) if elsewhere else told
+        raise OtherApiGroup(told, kubectl.connection, namespace) if elsewhere else told
     if not current(lns):
         say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
     return sudo_identity(lns)
@@ -136,7 +136,7 @@ def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
         f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}", or '
         f'service account "{home}:{namespace}") nor see its LNamespace; ask a cluster administrator'
     )
-    raise NotHere(told, kubectl.connection, namespace)
+    raise OtherApiGroup(told, kubectl.connection, namespace)
 
 
 def context_namespace(kubectl: Kubectl) -> str:

@@ -24,7 +24,7 @@ from lnamespace.plugins.model.lnamespaces import (
 )
 from lnamespace.plugins.model.roles import access, advised_grant, whom_to_ask
 from lnamespace.plugins.model.subjects import LISTS, Caller, ListEntry, entries
-from lnamespace.plugins.model.times import age, format_instant, human
+from lnamespace.plugins.model.times import age, format_age, format_instant
 from lnamespace.plugins.runtime.errors import UsageError
 from lnamespace.plugins.runtime.flags import Arguments, one_of
 from lnamespace.plugins.runtime.terminal import GREEN, RED, colours, paint, printable, render
@@ -157,8 +157,8 @@ def _until(entry: ListEntry, now: datetime) -> str:
         return "<none>"
     moment = format_instant(entry.expires_at)
     if entry.expired(now):
-        return f"EXPIRED {moment} ({human(now - entry.expires_at)} ago)"
-    return f"{moment} (in {human(entry.expires_at - now)})"
+        return f"EXPIRED {moment} ({format_age(now - entry.expires_at)} ago)"
+    return f"{moment} (in {format_age(entry.expires_at - now)})"
 
 
 def _sudo(lns: Object, me: Caller, now: datetime) -> str:

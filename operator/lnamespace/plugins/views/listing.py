@@ -76,13 +76,13 @@ def _follow(arguments: Arguments, me: Caller, listed: Object, output: str) -> in
     """Show what there is, then a line for each change, until interrupted, as kubectl does."""
     from lnamespace.plugins.cluster.watching import changes
     from lnamespace.plugins.model.lnamespaces import name_of
-    from lnamespace.plugins.runtime.terminal import Layout
+    from lnamespace.plugins.runtime.terminal import ColumnLayout
     from lnamespace.plugins.views.rows import HEADER, WIDE, chosen, row_of
 
     first = chosen(arguments, items_of(listed), me)
     known = {name_of(lns): row_of(lns, me, output) for lns in first}
     header = [] if output == "name" else [HEADER + (WIDE if output == "wide" else ())]
-    layout = Layout([*header, *known.values()])
+    layout = ColumnLayout([*header, *known.values()])
     for line in layout.lines:
         print(line, flush=True)
     for lns in changes(Kubectl(arguments.connection), listed, _query(arguments)):

@@ -11,22 +11,22 @@ from lnamespace.translate.bodies.confined import restored
 from lnamespace.translate.bodies.failures import status_down
 from lnamespace.translate.bodies.splicing import NamespaceSplice, marks_of_metadata
 from lnamespace.translate.bodies.tables import table_down
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.catalogue import OWN_BODIES, plan_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.catalogue import OWN_BODIES, translator_of
 from lnamespace.translate.objects.confinement import confines
 from lnamespace.translate.objects.involved import object_of_member
 from lnamespace.translate.objects.last_applied import last_applied_down
-from lnamespace.translate.objects.metadata import WholePlan
-from lnamespace.translate.objects.plans import (
+from lnamespace.translate.objects.metadata import WholeObjectTranslator
+from lnamespace.translate.objects.spellings import API_VERSION
+from lnamespace.translate.objects.totals import totals_shown
+from lnamespace.translate.objects.translators import (
     Encoded,
-    Foreign,
-    ObjectPlan,
-    Scope,
+    ForeignObject,
+    ObjectTranslator,
+    TranslationContext,
     object_of,
     text_of,
 )
-from lnamespace.translate.objects.spellings import API_VERSION
-from lnamespace.translate.objects.totals import totals_shown
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.selectors import FieldTerm
 from lnamespace.translate.protocol.verbs import SELECTING_VERBS
@@ -39,11 +39,13 @@ _decode_raw_items = Decoder(list[Raw] | None).decode
 class AnswerTranslator:
     """A translator of the answers to one request."""
 
-    def __init__(self, request: ResourceRequest, view: View) -> None:
+    def __init__(self, request: ResourceRequest, view: TenantView) -> None:
         self._request = request
-        self._scope = Scope(view, request.resource, view.namespace_up(request.namespace))
+        self._context = TranslationContext(
+            view, request.resource, view.namespace_up(request.namespace)
+        )
         self._confined = confines(request.resource) and request.subresource not in OWN_BODIES
-        self._plan: ObjectPlan = plan_of(request.resource, request.subresource)
+        self._translator: ObjectTranslator = translator_of(request.resource, request.subresource)
         self._selected = residual_fields(request, view)
         self._splice = self._namespace_splice()
 
@@ -52,22 +54,22 @@ class AnswerTranslator:
 
         Raises
         ------
-        Foreign
+        ForeignObject
             The answer is one object, which is not this tenant's.
         """
         kind = text_of(members.get("kind", b"null"))
         version = text_of(members.get("apiVersion", b"null")) or ""
         if kind == "Status" and version == "v1":
-            return status_down(members, self._scope, self._plan)
+            return status_down(members, self._context, self._translator)
         if kind == "Table" and version.startswith("meta.k8s.io/"):
-            return table_down(members, self._scope, self.item)
+            return table_down(members, self._context, self.item)
         if "items" in members and self._request.verb in SELECTING_VERBS:
             return self._list(members)
         return self.item(members)
 
     def _namespace_splice(self) -> NamespaceSplice | None:
         """Return the splice for the request's objects; None if they must be decoded."""
-        view, resource, plan = self._scope.view, self._scope.resource, self._plan
+        view, resource, translator = self._context.view, self._context.resource, self._translator
         if (
             not resource.namespaced
             or resource.custom
@@ -75,11 +77,11 @@ class AnswerTranslator:
             or self._confined
             or self._selected
             or view.totals
-            or not isinstance(plan, WholePlan)
-            or not plan.splices
+            or not isinstance(translator, WholeObjectTranslator)
+            or not translator.splices
         ):
             return None
-        return NamespaceSplice(view, (*marks_of_metadata(view), *plan.marks))
+        return NamespaceSplice(view, (*marks_of_metadata(view), *translator.marks))
 
     def spliced(self, body: bytes) -> bytes | None:
         """Return an answer in tenant spelling if it is an object that can be spliced."""
@@ -103,18 +105,18 @@ class AnswerTranslator:
         had_rows = _rows(members)
         try:
             event["object"] = self.answer(members)
-        except Foreign:
+        except ForeignObject:
             return None
         return None if had_rows and not event["object"]["rows"] else event
 
     def item(self, members: Encoded) -> Encoded:
         """Return one object in tenant spelling."""
-        self._scope.text_budget.renew()
-        members = last_applied_down(members, self._scope, self.item)
-        above = restored(members, self._scope) if self._confined else members
-        below = self._plan.members_down(totals_shown(above, self._scope), self._scope)
+        self._context.renaming_budget.renew()
+        members = last_applied_down(members, self._context, self.item)
+        above = restored(members, self._context) if self._confined else members
+        below = self._translator.members_down(totals_shown(above, self._context), self._context)
         if self._selected and not _is_selected(below, self._selected):
-            raise Foreign
+            raise ForeignObject
         return below
 
     def _list(self, members: Encoded) -> Encoded:
@@ -123,7 +125,7 @@ class AnswerTranslator:
         except ValidationError:
             return members
         if self._request.resource.custom and "apiVersion" in members:
-            members["apiVersion"] = API_VERSION.down(members["apiVersion"], self._scope)
+            members["apiVersion"] = API_VERSION.down(members["apiVersion"], self._context)
         metadata = object_of(members.get("metadata", b"null"))
         if metadata is not None:
             members["metadata"] = self._list_metadata(metadata)
@@ -142,7 +144,7 @@ class AnswerTranslator:
         for each in items:
             try:
                 own.append(self.item(each))
-            except Foreign:
+            except ForeignObject:
                 continue
         return own
 

@@ -9,35 +9,35 @@ import re
 from collections.abc import Callable, Mapping
 
 from lnamespace.kube.resources import RBAC
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.certificates import signer_down
 from lnamespace.translate.objects.confinement.volumes import empty_class
 from lnamespace.translate.objects.quotas import resource_key_down
 from lnamespace.translate.objects.references import INERT
-from lnamespace.translate.objects.spellings import CLUSTER_ROLE
+from lnamespace.translate.objects.spellings import CLUSTER_ROLE_NAME
 from lnamespace.translate.objects.texts import text_down
 
-Speller = Callable[[View, str], str]
+Speller = Callable[[TenantView, str], str]
 """Returns a cell in tenant spelling."""
 
-_ROLE = f"{CLUSTER_ROLE.kind}/"
+_ROLE = f"{CLUSTER_ROLE_NAME.kind}/"
 _QUANTITY = re.compile(r"[^\s,]+(?=: )")
 _IN_LIST = re.compile(r"[^\s,]+")
 
 
-def own(view: View, text: str) -> str:
+def own(view: TenantView, text: str) -> str:
     """Return a name without the prefix; a text with a slash is no such name."""
     if text == empty_class(view):
         return ""
     return text if "/" in text else text.removeprefix(view.prefix)
 
 
-def _prefixed(view: View, text: str) -> str:
+def _prefixed(view: TenantView, text: str) -> str:
     """Return a name without the prefix, also with slashes, as a controller's has."""
     return text.removeprefix(view.prefix)
 
 
-def _object(view: View, text: str) -> str:
+def _object(view: TenantView, text: str) -> str:
     """Return ``kind/name`` or ``kind.group/name``; the kind decides the name's spelling."""
     kind, slash, name = text.partition("/")
     kind = kind.replace(f".{view.prefix}", ".")
@@ -45,46 +45,46 @@ def _object(view: View, text: str) -> str:
     return f"{kind}{slash}{name.removeprefix(view.prefix) if known else name}"
 
 
-def _namespaced_names(view: View, text: str) -> str:
+def _namespaced_names(view: TenantView, text: str) -> str:
     """Return ``namespace/name``, or several of them, of objects in namespaces."""
     return _IN_LIST.sub(lambda each: _namespaced_name(view, each[0]), text)
 
 
-def _namespaced_name(view: View, text: str) -> str:
+def _namespaced_name(view: TenantView, text: str) -> str:
     namespace, slash, name = text.partition("/")
     return f"{namespace.removeprefix(view.prefix)}{slash}{name}" if slash else text
 
 
-def _parent(view: View, text: str) -> str:
+def _parent(view: TenantView, text: str) -> str:
     """Return ``resource[.group]/namespace/name``."""
     return text.replace(f"/{view.prefix}", "/", 1)
 
 
-def _role(view: View, text: str) -> str:
+def _role(view: TenantView, text: str) -> str:
     name = text.removeprefix(_ROLE)
     return text if name == text else _ROLE + name.removeprefix(INERT).removeprefix(view.prefix)
 
 
-def _users(view: View, text: str) -> str:
+def _users(view: TenantView, text: str) -> str:
     """Return users in a list, or groups of users."""
     return ", ".join(view.user_down(each) or _group(view, each) for each in text.split(", "))
 
 
-def _group(view: View, text: str) -> str:
+def _group(view: TenantView, text: str) -> str:
     return view.user_group_down(text) or text
 
 
-def _quantities(view: View, text: str) -> str:
+def _quantities(view: TenantView, text: str) -> str:
     """Return ``resource: used/hard`` in a list."""
     return _QUANTITY.sub(lambda key: resource_key_down(view, key[0]), text)
 
 
-def _requester(view: View, text: str) -> str:
+def _requester(view: TenantView, text: str) -> str:
     """Return a user, or nothing if it is none of this tenant."""
     return view.user_down(text) or ""
 
 
-def _signer(view: View, text: str) -> str:
+def _signer(view: TenantView, text: str) -> str:
     return signer_down(text, view)
 
 
@@ -96,7 +96,7 @@ _BINDINGS: Mapping[str, Speller] = {
     "Groups": _users,
     "ServiceAccounts": _namespaced_names,
 }
-_POLICY: Mapping[str, Speller] = {"ParamKind": View.api_version_down}
+_POLICY: Mapping[str, Speller] = {"ParamKind": TenantView.api_version_down}
 _POLICY_BINDING: Mapping[str, Speller] = {"ParamRef": _namespaced_names, "PolicyName": own}
 PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
     ("", "events"): _EVENTS,
@@ -142,7 +142,7 @@ PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
 def any_column_speller(spellers: Mapping[str, Speller]) -> Speller:
     """Return the speller for a cell whose column is not known."""
 
-    def spelled(view: View, text: str) -> str:
+    def spelled(view: TenantView, text: str) -> str:
         found = (speller(view, text) for speller in spellers.values())
         return next((each for each in found if each != text), text)
 

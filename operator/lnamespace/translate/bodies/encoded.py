@@ -1,7 +1,7 @@
 """Bodies of requests, answers and watches, in each encoding.
 
-The URL chooses the plan of a body, never the body itself, in which ``kind`` and ``apiVersion`` may
-be absent.
+The URL chooses the translator of a body, never the body itself, in which ``kind`` and
+``apiVersion`` may be absent.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,23 @@ from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
 from lnamespace.translate.bodies.confined import confined_up
 from lnamespace.translate.bodies.object_names import refuse_names
 from lnamespace.translate.bodies.patches import patch_up, unreadable
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.catalogue import DELETE_OPTIONS, plan_of, scope_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.catalogue import (
+    DELETE_OPTIONS,
+    translation_context,
+    translator_of,
+)
 from lnamespace.translate.objects.confinement import confines
 from lnamespace.translate.objects.confinement.rules import Path
 from lnamespace.translate.objects.default_classes import with_default_class
 from lnamespace.translate.objects.managed_fields import leave_managed_fields
-from lnamespace.translate.objects.plans import Encoded, Foreign, ObjectPlan, object_of, text_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    ForeignObject,
+    ObjectTranslator,
+    object_of,
+    text_of,
+)
 from lnamespace.translate.protocol.repeated import has_repeated_keys
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.request_json import check_text, json_of_body
@@ -43,7 +53,7 @@ def request_up(
     request: ResourceRequest,
     content_type: str,
     body: bytes,
-    view: View,
+    view: TenantView,
     owned_by_others: frozenset[Path] = frozenset(),
 ) -> tuple[str, bytes]:
     """Return the content type and the body of a request in upstream spelling.
@@ -71,7 +81,9 @@ def request_up(
         raise unreadable(error) from error
 
 
-def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: View) -> bytes:
+def answer_down(
+    request: ResourceRequest, content_type: str, body: bytes, view: TenantView
+) -> bytes:
     """Return the body of an answer in tenant spelling; it is an object, a list or a Status.
 
     Raises
@@ -87,7 +99,7 @@ def answer_down(request: ResourceRequest, content_type: str, body: bytes, view: 
         raise internal_error(_TOO_DEEP) from error
 
 
-def _body_down(request: ResourceRequest, body: bytes, view: View) -> bytes:
+def _body_down(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
     translator = AnswerTranslator(request, view)
     spliced = translator.spliced(body)
     if spliced is not None:
@@ -95,11 +107,11 @@ def _body_down(request: ResourceRequest, body: bytes, view: View) -> bytes:
     members = _answer_members(body)
     try:
         return encoded(translator.answer(members), body)
-    except Foreign as foreign:
+    except ForeignObject as foreign:
         raise not_found(request.resource.group_resource, request.name) from foreign
 
 
-def events_down(request: ResourceRequest, view: View) -> Callable[[bytes], bytes | None]:
+def events_down(request: ResourceRequest, view: TenantView) -> Callable[[bytes], bytes | None]:
     """Return a function that returns one event of a watch in tenant spelling.
 
     It takes a line of JSON without its end, and returns None for an event that is not this
@@ -129,23 +141,25 @@ def media_type_of(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower() or JSON
 
 
-def json_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
+def json_up(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
     """Return a body in JSON in upstream spelling."""
     members = _request_members(body)
     deletes = request.verb in DELETION_VERBS
-    plan: ObjectPlan = DELETE_OPTIONS if deletes else plan_of(request.resource, request.subresource)
+    translator: ObjectTranslator = (
+        DELETE_OPTIONS if deletes else translator_of(request.resource, request.subresource)
+    )
     if not deletes:
         _check(request, members, view)
     if request.verb == "create" and not request.subresource:
         members = with_default_class(members, request.resource, view)
-    scope = scope_of(view, request.resource, request.namespace, whole=not deletes)
+    context = translation_context(view, request.resource, request.namespace, whole=not deletes)
     if _reports_repeated_keys(request) and has_repeated_keys(body):
-        return encode(plan.up(Raw(body), replace(scope, repeats=True)))
-    above = plan.members_up(members, scope)
+        return encode(translator.up(Raw(body), replace(context, repeats=True)))
+    above = translator.members_up(members, context)
     if request.verb == "update":
-        leave_managed_fields(above, scope)
+        leave_managed_fields(above, context)
     if not deletes:
-        above = confined_up(above, request.subresource, scope)
+        above = confined_up(above, request.subresource, context)
     return encoded(above, body)
 
 
@@ -177,7 +191,7 @@ def _answer_members(body: bytes) -> Encoded:
     return members
 
 
-def _check(request: ResourceRequest, members: Encoded, view: View) -> None:
+def _check(request: ResourceRequest, members: Encoded, view: TenantView) -> None:
     """Refuse versions and names that the API server would refuse in tenant spelling."""
     resource = request.resource
     version = text_of(members.get("apiVersion", b"null"))

@@ -10,30 +10,32 @@ from msgspec.structs import replace
 
 from lnamespace.translate.bodies.text_values import values_down
 from lnamespace.translate.objects.confinement.ownership import written_fields
-from lnamespace.translate.objects.plans import (
+from lnamespace.translate.objects.texts import text_down
+from lnamespace.translate.objects.translators import (
     Encoded,
-    ObjectPlan,
-    Scope,
+    ObjectTranslator,
+    TranslationContext,
     list_of,
     object_of,
     text_of,
 )
-from lnamespace.translate.objects.texts import text_down
 from lnamespace.translate.protocol.resources import ResourceType
 
 
-def status_down(members: Encoded, scope: Scope, plan: ObjectPlan) -> Encoded:
+def status_down(
+    members: Encoded, context: TranslationContext, translator: ObjectTranslator
+) -> Encoded:
     """Translate a Status in place and return it.
 
     Parameters
     ----------
-    plan
-        The plan of the request's objects, for quoted values of their fields.
+    translator
+        The translator of the request's objects, for quoted values of their fields.
     """
     details = object_of(members.get("details", b"null"))
     if details is not None and text_of(members.get("reason", b"null")) == "Conflict":
-        _name_written_fields(members, details, scope.resource)
-    texts = _Texts(scope, plan)
+        _name_written_fields(members, details, context.resource)
+    texts = _Texts(context, translator)
     if details is not None:
         members["details"], texts = _details_down(details, texts)
     texts.translate(members, "message")
@@ -90,8 +92,8 @@ def _conflict_message(causes: list[_FieldConflict]) -> str:
 class _Texts:
     """A translator of the texts of one Status, with the object from its details."""
 
-    scope: Scope
-    plan: ObjectPlan
+    context: TranslationContext
+    translator: ObjectTranslator
     group: str = ""
     renamed: tuple[str, str] = ("", "")
 
@@ -106,25 +108,25 @@ class _Texts:
         text = text_of(members.get(key, b"null"))
         if text is None:
             return
-        view = self.scope.view
+        view = self.context.view
         if view.prefix in text:
-            text = values_down(text, self.plan, self.scope, field)
-            if not self.scope.resource.namespaced:
+            text = values_down(text, self.translator, self.context, field)
+            if not self.context.resource.namespaced:
                 text = re.sub(_OBJECT_AND_URL + view.prefix, r"\1", text)
-        text = text_down(view, text, self.group, self.scope.namespace)
+        text = text_down(view, text, self.group, self.context.namespace)
         upstream, below = self.renamed
         members[key] = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
 
 
 def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
     """Return the details in tenant spelling, and how the texts are translated."""
-    scope = texts.scope
-    view = scope.view
+    context = texts.context
+    view = context.view
     group = view.group_down(text_of(details.get("group", b"null")) or "") or ""
     if group:
         details["group"] = group
     name = text_of(details.get("name", b"null"))
-    resource = _resource(details, group, scope)
+    resource = _resource(details, group, context)
     below = name and resource and view.name_down(resource, name)
     if below:
         details["name"] = below
@@ -135,10 +137,10 @@ def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
     return details, texts
 
 
-def _resource(details: Encoded, group: str, scope: Scope) -> ResourceType | None:
+def _resource(details: Encoded, group: str, context: TranslationContext) -> ResourceType | None:
     """Return the type of the object in the details, whose ``kind`` may be the plural."""
     kind = text_of(details.get("kind", b"null")) or ""
-    resources = scope.view.resources
+    resources = context.view.resources
     return resources.by_plural(group, kind) or resources.by_kind(group, kind)
 
 

@@ -12,15 +12,26 @@ from msgspec.json import Decoder, encode
 
 from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.translate.bodies.partial_objects import keeps_originals
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.catalogue import plan_of, scope_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.catalogue import translation_context, translator_of
 from lnamespace.translate.objects.confinement import confine_operations, confines
 from lnamespace.translate.objects.labels import TenantSelector, reserved
-from lnamespace.translate.objects.managed_fields import ManagedFieldsPlan
-from lnamespace.translate.objects.match_rules import SPELL_NAMES, MatchRulePlan
+from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
+from lnamespace.translate.objects.match_rules import SPELL_NAMES, MatchRuleTranslator
 from lnamespace.translate.objects.metadata import is_cluster_roles, is_namespaces
-from lnamespace.translate.objects.plans import FieldRule, KeyPlan, Leaf, Scope, UpOnly, text_of
-from lnamespace.translate.objects.references import OwnersPlan, ReferencePlan, SubjectPlan
+from lnamespace.translate.objects.references import (
+    OwnersTranslator,
+    ReferenceTranslator,
+    SubjectTranslator,
+)
+from lnamespace.translate.objects.translators import (
+    FieldRule,
+    KeyTranslator,
+    Leaf,
+    TranslationContext,
+    UpOnly,
+    text_of,
+)
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import ApiStatus, Refused, bad_request
 
@@ -39,7 +50,7 @@ _decode_operations = Decoder(list[dict[str, Raw]]).decode
 _decode_plain = Decoder(list[dict[str, Any]]).decode
 
 
-def json_patch_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
+def json_patch_up(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
     """Return a JSON patch in upstream spelling.
 
     Raises
@@ -49,8 +60,8 @@ def json_patch_up(request: ResourceRequest, body: bytes, view: View) -> bytes:
     """
     resource, subresource = request.resource, request.subresource
     # A value that replaces a whole object, or its labels, has to have what must be there.
-    scope = scope_of(view, resource, request.namespace, whole=True)
-    patched = _PatchedObject(plan_of(resource, subresource), scope)
+    context = translation_context(view, resource, request.namespace, whole=True)
+    patched = _PatchedObject(translator_of(resource, subresource), context)
     operations = [patched.operation_up(each) for each in _operations(body)]
     if not confines(resource):
         return encode(operations)
@@ -98,8 +109,8 @@ class _PointerTarget:
 
 @dataclass(frozen=True)
 class _PatchedObject:
-    plan: FieldRule
-    scope: Scope
+    translator: FieldRule
+    context: TranslationContext
 
     def operation_up(self, operation: dict[str, Raw]) -> dict[str, Any]:
         kind = _text(operation, "op")
@@ -119,7 +130,7 @@ class _PatchedObject:
         raise Refused(ApiStatus(422, "Invalid", message, {}))
 
     def _resolve(self, tokens: Pointer) -> _PointerTarget:
-        rule: FieldRule | None = self.plan
+        rule: FieldRule | None = self.translator
         above: list[str] = []
         for depth, key in enumerate(tokens):
             if isinstance(rule, UpOnly):
@@ -128,14 +139,14 @@ class _PatchedObject:
                 remaining = tokens[depth:]
                 return _PointerTarget((*above, *remaining), selector=rule, remaining=remaining)
             _refuse_part(rule, key)
-            above.append(key if rule is None else rule.key_up(key, self.scope))
+            above.append(key if rule is None else rule.key_up(key, self.context))
             rule = None if rule is None else rule.child(key)
         return _PointerTarget(tuple(above), rule)
 
     def _value_up(self, target: _PointerTarget, value: Any) -> Any:
         if target.selector is not None:
             return self._part_up(target.selector, target.remaining, value)
-        above = value if target.rule is None else target.rule.up(value, self.scope)
+        above = value if target.rule is None else target.rule.up(value, self.context)
         if target.above != ANNOTATIONS or not self._own_annotations:
             return above
         if not isinstance(above, dict):
@@ -145,7 +156,9 @@ class _PatchedObject:
     @property
     def _own_annotations(self) -> dict[str, str]:
         """Return the annotations that the gateway keeps on an object whatever the tenant writes."""
-        own = self.scope.view.namespace_annotations if is_namespaces(self.scope.resource) else {}
+        own = (
+            self.context.view.namespace_annotations if is_namespaces(self.context.resource) else {}
+        )
         return dict(own)
 
     def _part_up(self, selector: TenantSelector, remaining: Pointer, value: Any) -> Any:
@@ -153,12 +166,12 @@ class _PatchedObject:
         match remaining:
             case ("matchLabels" | "matchExpressions" as member,):
                 return self._selector_up(selector, {member: value})[member]
-            case ("matchLabels", key) if key != self.scope.view.tenant_label:
+            case ("matchLabels", key) if key != self.context.view.tenant_label:
                 return self._selector_up(selector, {"matchLabels": {key: value}})["matchLabels"][
                     key
                 ]
             case ("matchLabels", key):
-                raise reserved(self.scope, "label", key)
+                raise reserved(self.context, "label", key)
             case ("matchExpressions", _):
                 whole = self._selector_up(selector, {"matchExpressions": [value]})
                 return whole["matchExpressions"][0]
@@ -166,7 +179,7 @@ class _PatchedObject:
                 raise _only_whole(remaining[:2])
 
     def _selector_up(self, selector: TenantSelector, whole: dict[str, Any]) -> dict[str, Any]:
-        above = selector.up(encode(whole), self.scope)
+        above = selector.up(encode(whole), self.context)
         if not isinstance(above, dict):
             raise bad_request("the value is no part of a selector")
         return above
@@ -178,8 +191,8 @@ class _PatchedObject:
             return {"op": "replace", "value": value} if target.remaining == ("matchLabels",) else {}
         if tokens == ANNOTATIONS and self._own_annotations:
             return {"op": "replace", "value": self._own_annotations}
-        if tokens == LABELS and not self.scope.resource.namespaced and target.rule is not None:
-            return {"op": "replace", "value": target.rule.up(b"{}", self.scope)}
+        if tokens == LABELS and not self.context.resource.namespaced and target.rule is not None:
+            return {"op": "replace", "value": target.rule.up(b"{}", self.context)}
         return {}
 
     def _source(self, source: Pointer, target: _PointerTarget, tokens: Pointer) -> Pointer:
@@ -193,28 +206,28 @@ class _PatchedObject:
 
     def _refuse_whole(self, kind: str, tokens: Pointer) -> None:
         """Refuse to replace a whole object or map in which the gateway keeps values."""
-        clusterwide = not self.scope.resource.namespaced
+        clusterwide = not self.context.resource.namespaced
         changes = kind != "test"
         if changes and (
             (kind in {"remove", *MOVE_OPERATIONS} and tokens in {(), ("metadata",)})
             or (clusterwide and tokens == ("metadata",))
-            or (tokens == ANNOTATIONS and keeps_originals(self.scope))
+            or (tokens == ANNOTATIONS and keeps_originals(self.context))
         ):
             raise _only_parts(tokens)
-        if is_cluster_roles(self.scope.resource) and tokens[:1] == ("aggregationRule",):
+        if is_cluster_roles(self.context.resource) and tokens[:1] == ("aggregationRule",):
             raise _only_parts(tokens)
 
 
 def _refuse_part(rule: FieldRule | None, key: str) -> None:
     """Refuse a part of a value in which one member decides the spelling of others."""
-    if isinstance(rule, ReferencePlan):
+    if isinstance(rule, ReferenceTranslator):
         refused = key in {"kind", "name"}
-    elif isinstance(rule, MatchRulePlan):
+    elif isinstance(rule, MatchRuleTranslator):
         refused = key in SPELL_NAMES
-    elif isinstance(rule, SubjectPlan):
+    elif isinstance(rule, SubjectTranslator):
         refused = key != "namespace"
     else:
-        known = KeyPlan | ManagedFieldsPlan | OwnersPlan
+        known = KeyTranslator | ManagedFieldsTranslator | OwnersTranslator
         refused = isinstance(rule, Leaf) and not isinstance(rule, known)
     if refused:
         raise _only_whole((key,))

@@ -11,17 +11,17 @@ from lnamespace.kube.media_types import JSON
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.encoded import answer_down
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import Encoded, Foreign, object_of, text_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of, text_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.verbs import SELECTING_VERBS
 
-LONG = 256 * 1024
+LONG_ANSWER = 256 * 1024
 """Bytes of an answer that take a millisecond or two."""
 STEPPED = 32 * 1024
 """Bytes of a list that is translated in steps. A hundred Events of 1 KiB whose messages name the
 tenant again and again took half a second, so a list is not done in one step because it is short."""
-_STEP = LONG
+_STEP = LONG_ANSWER
 _SECONDS = 0.002
 """The time after which a step ends, whatever the bytes: some objects take a hundred times longer
 than others of their length, for one Events whose messages name the tenant again and again."""
@@ -39,7 +39,7 @@ _item_of = Decoder(dict[str, Raw]).decode
 
 
 @dataclass
-class _Pace:
+class _StepTimer:
     """A timer of steps that says when to pause for other tasks."""
 
     _began: float
@@ -56,7 +56,7 @@ class _Pace:
 
 
 def answer_down_in_steps(
-    request: ResourceRequest, body: bytes, view: View
+    request: ResourceRequest, body: bytes, view: TenantView
 ) -> Generator[None, None, bytes]:
     """Return an answer in JSON in tenant spelling; pause after every few objects of a long list.
 
@@ -71,11 +71,15 @@ def answer_down_in_steps(
     if members is None or items is None:
         return answer_down(request, JSON, body, view)
     yield
-    own, translator, pace = list[bytes](), AnswerTranslator(request, view), _Pace(perf_counter())
+    own, translator, timer = (
+        list[bytes](),
+        AnswerTranslator(request, view),
+        _StepTimer(perf_counter()),
+    )
     parts = _rows(translator, members, items) if key == "rows" else _objects(translator, items)
     for lines, cost in parts:
         own.extend(lines)
-        if pace.is_due(cost):
+        if timer.is_due(cost):
             yield
     del items
     yield
@@ -172,7 +176,7 @@ def _members(body: bytes) -> Encoded:
 def _item_down(translator: AnswerTranslator, item: Raw) -> bytes | None:
     try:
         return encode(translator.item(_item_of(item)))
-    except Foreign:
+    except ForeignObject:
         return None
 
 

@@ -7,8 +7,8 @@ characters. The messages are those of a plain API server.
 import re
 
 from lnamespace.kube.resources import RBAC
-from lnamespace.translate.names.view import CRDS, NAMESPACES, View
-from lnamespace.translate.objects.plans import Encoded, object_of, text_of
+from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES, TenantView
+from lnamespace.translate.objects.translators import Encoded, object_of, text_of
 from lnamespace.translate.protocol.policies import is_reserved_group
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
@@ -32,7 +32,7 @@ _ANY_NAMES = frozenset({RBAC})
 """Groups whose names may be any segment of a path."""
 
 
-def refuse_names(request: ResourceRequest, members: Encoded, view: View) -> None:
+def refuse_names(request: ResourceRequest, members: Encoded, view: TenantView) -> None:
     """Refuse an object that is created under a name that it could not have on a plain API server.
 
     Parameters
@@ -61,7 +61,7 @@ def refuse_names(request: ResourceRequest, members: Encoded, view: View) -> None
         _refuse_name(resource, below, stem, view)
 
 
-def name_problem(resource: ResourceType, name: str, view: View) -> str:
+def name_problem(resource: ResourceType, name: str, view: TenantView) -> str:
     """Return why the name of a cluster-scoped object is invalid; empty if it is valid."""
     if resource.group in _ANY_NAMES:
         return ""
@@ -74,7 +74,7 @@ def name_problem(resource: ResourceType, name: str, view: View) -> str:
     return _LABEL_PROBLEM if is_namespace else _SUBDOMAIN_PROBLEM
 
 
-def _refuse_name(resource: ResourceType, name: str, stem: str, view: View) -> None:
+def _refuse_name(resource: ResourceType, name: str, stem: str, view: TenantView) -> None:
     if resource.group_resource == NAMESPACES and (name or stem).startswith(view.prefix):
         why = f'names that begin with "{view.prefix}" are reserved'
         raise forbidden(resource.group_resource, name or stem, why)
@@ -86,7 +86,7 @@ def _refuse_name(resource: ResourceType, name: str, stem: str, view: View) -> No
         raise _invalid(resource, name, field, f'Invalid value: "{name or stem}": {problem}')
 
 
-def _refuse_foreign_group(members: Encoded, name: str, view: View) -> None:
+def _refuse_foreign_group(members: Encoded, name: str, view: TenantView) -> None:
     spec = object_of(members.get("spec", b"null")) or {}
     group = text_of(spec.get("group", b"null")) or ""
     # An apply of labels alone has no group.

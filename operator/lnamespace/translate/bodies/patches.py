@@ -1,7 +1,7 @@
 """Patches in upstream spelling; each goes up as the kind of patch that it is.
 
 A merge patch, a strategic merge patch and an apply are parts of an object: they are translated by
-the object's own plan. None of them can remove a value that the object must have upstream.
+the object's own translator. None of them can remove a value that the object must have upstream.
 """
 
 from typing import Any
@@ -14,11 +14,11 @@ from lnamespace.translate.bodies.answers import encoded
 from lnamespace.translate.bodies.json_patch import json_patch_up
 from lnamespace.translate.bodies.object_names import refuse_names
 from lnamespace.translate.bodies.partial_objects import PartialBody
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.catalogue import plan_of, scope_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.catalogue import translation_context, translator_of
 from lnamespace.translate.objects.confinement import Form, confine_patch, confines
 from lnamespace.translate.objects.confinement.rules import Path
-from lnamespace.translate.objects.plans import Encoded, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, object_of, text_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import (
     ApiStatus,
@@ -40,7 +40,7 @@ def patch_up(
     request: ResourceRequest,
     content_type: str,
     body: bytes,
-    view: View,
+    view: TenantView,
     owned_by_others: frozenset[Path] = frozenset(),
 ) -> bytes:
     """Return the body of a PATCH in upstream spelling; an apply in YAML becomes one in JSON.
@@ -81,7 +81,7 @@ def unreadable(error: RecursionError | ValidationError) -> Refused:
 
 
 def _apply_up(
-    request: ResourceRequest, body: bytes, view: View, owned_by_others: frozenset[Path]
+    request: ResourceRequest, body: bytes, view: TenantView, owned_by_others: frozenset[Path]
 ) -> bytes:
     """Return an apply, with the required fields that are missing."""
     members = _members(body)
@@ -90,14 +90,14 @@ def _apply_up(
     return _translated(request, members, body, view, Form.APPLY, owned_by_others)
 
 
-def _part_up(request: ResourceRequest, body: bytes, view: View, form: Form) -> bytes:
+def _part_up(request: ResourceRequest, body: bytes, view: TenantView, form: Form) -> bytes:
     members = _members(body)
-    scope = scope_of(view, request.resource, request.namespace, whole=False)
-    plan = plan_of(request.resource, request.subresource)
-    part = PartialBody(scope, strategic=form is Form.STRATEGIC)
+    context = translation_context(view, request.resource, request.namespace, whole=False)
+    translator = translator_of(request.resource, request.subresource)
+    part = PartialBody(context, strategic=form is Form.STRATEGIC)
     if part.replaces(members):
         form = Form.WHOLE
-    prepared = part.prepared(members, plan)
+    prepared = part.prepared(members, translator)
     return _translated(request, _members(encode(prepared)), body, view, form)
 
 
@@ -105,13 +105,13 @@ def _translated(
     request: ResourceRequest,
     members: Encoded,
     body: bytes,
-    view: View,
+    view: TenantView,
     form: Form,
     owned_by_others: frozenset[Path] = frozenset(),
 ) -> bytes:
     resource, subresource = request.resource, request.subresource
-    scope = scope_of(view, resource, request.namespace, whole=form.complete)
-    above = plan_of(resource, subresource).members_up(members, scope)
+    context = translation_context(view, resource, request.namespace, whole=form.complete)
+    above = translator_of(resource, subresource).members_up(members, context)
     if confines(resource):
         above = confine_patch(
             resource, subresource, _decode(encode(above)), view, form, owned_by_others

@@ -1,10 +1,11 @@
 """Translate objects in which only the namespace changes, by cutting the prefix from their bytes.
 
-Most namespaced objects are like that. To decode one along its plan, and to encode it again, takes
-four times as long as to search its bytes for values that the rules of the plan would change.
+Most namespaced objects are like that. To decode one by its translator, and to encode it again,
+takes four times as long as to search its bytes for values that the rules of the translator would
+change.
 
 This relies on a guarantee of the rules
-(:attr:`~lnamespace.translate.objects.plans.FieldRule.guarded`, :func:`marks_of_metadata`): they do
+(:attr:`.FieldRule.changes_only_with_tenant_name`, :func:`marks_of_metadata`): they do
 not change a value without certain words in it. An object is spliced if the tenant's name stands in
 it once, in the ``metadata.namespace`` at its head, and none of these words at all. The head of an
 object cannot be found within a text, where a quotation mark is written with a backslash.
@@ -17,7 +18,7 @@ from functools import lru_cache
 
 from msgspec import Raw
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.labels import OWN_KEYS_BYTES
 
 _TEXT = rb'"[^"\\]*"'
@@ -39,7 +40,7 @@ def _event_head(prefix: str) -> re.Pattern[bytes]:
     return re.compile(_EVENT + _OBJECT + re.escape(prefix).encode())
 
 
-def marks_of_metadata(view: View) -> tuple[bytes, ...]:
+def marks_of_metadata(view: TenantView) -> tuple[bytes, ...]:
     """Return the words, besides the tenant's name, without which metadata is not changed.
 
     The domain is in the tenant label, and in the API versions of owners that are the platform's.
@@ -60,7 +61,7 @@ class NamespaceSplice:
         Byte strings that an object must not contain.
     """
 
-    view: View
+    view: TenantView
     marks: tuple[bytes, ...]
 
     def object(self, item: bytes | Raw) -> bytes | None:

@@ -10,14 +10,21 @@ from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, decode, encode
 
 from lnamespace.translate.bodies.cells import PRINTED_NAMES, Speller, any_column_speller
-from lnamespace.translate.names.view import View, is_provisioned
+from lnamespace.translate.names.tenant_view import TenantView, is_provisioned
 from lnamespace.translate.objects.confinement.certificates import requester_of
-from lnamespace.translate.objects.plans import Encoded, Foreign, Scope, list_of, object_of, text_of
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
 from lnamespace.translate.objects.totals import printed_totals
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    ForeignObject,
+    TranslationContext,
+    list_of,
+    object_of,
+    text_of,
+)
 
 ItemDown = Callable[[Encoded], Encoded]
-"""Returns an object in tenant spelling; raises Foreign for another's."""
+"""Returns an object in tenant spelling; raises ForeignObject for another's."""
 
 _decode_rows = Decoder(list[dict[str, Raw]]).decode
 _decode_columns = Decoder(list[dict[str, Raw]]).decode
@@ -30,24 +37,24 @@ KNOWN_COLUMNS = {
 _REQUESTOR = 3
 
 
-def table_down(members: Encoded, scope: Scope, item_down: ItemDown) -> Encoded:
+def table_down(members: Encoded, context: TranslationContext, item_down: ItemDown) -> Encoded:
     """Translate a table in place, drop the rows of others, and return it."""
     try:
         rows = _decode_rows(members["rows"])
     except (KeyError, ValidationError):
         return members
-    key = (scope.resource.group, scope.resource.plural)
-    cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), scope)
-    if key == ("", "resourcequotas") and scope.view.totals:
-        rows = [each | printed_totals(each, scope) for each in rows]
+    key = (context.resource.group, context.resource.plural)
+    cells_down = _cells_down(_column_names(members) or KNOWN_COLUMNS.get(key, []), context)
+    if key == ("", "resourcequotas") and context.view.totals:
+        rows = [each | printed_totals(each, context) for each in rows]
     if key in KNOWN_COLUMNS:
-        rows = [each | _printed_requester(each, scope) for each in rows]
-    shown = (each for each in rows if _has_object(each) or _is_own(each, scope))
-    members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down, scope))]
+        rows = [each | _printed_requester(each, context) for each in rows]
+    shown = (each for each in rows if _has_object(each) or _is_own(each, context))
+    members["rows"] = [row for each in shown if (row := _row(each, item_down, cells_down, context))]
     return members
 
 
-def _printed_metadata(row: Encoded, above: Encoded | None, scope: Scope) -> Encoded:
+def _printed_metadata(row: Encoded, above: Encoded | None, context: TranslationContext) -> Encoded:
     """Return the cells of a custom resource, of which any may print its metadata or its version.
 
     A cell counts as such if it is the whole value: columns of data print the data.
@@ -58,16 +65,16 @@ def _printed_metadata(row: Encoded, above: Encoded | None, scope: Scope) -> Enco
         The row's object upstream, which is in tenant spelling in the row.
     """
     cells = list_of(row.get("cells", b"null"))
-    if cells is None or scope.tenant_bytes not in bytes(row["cells"]):
+    if cells is None or context.tenant_bytes not in bytes(row["cells"]):
         return {}
     metadata = (_metadata(above), _metadata(row["object"])) if above is not None else ({}, {})
-    below = dict(_differing_texts(*metadata)) or _name_below(cells, scope)
-    versions = f"{scope.view.prefix}{scope.resource.group}/"
+    below = dict(_differing_texts(*metadata)) or _name_below(cells, context)
+    versions = f"{context.view.prefix}{context.resource.group}/"
 
     def printed(value: Any) -> Any:
         text = text_of(value) or ""
         if text.startswith(versions):
-            return scope.view.api_version_down(text)
+            return context.view.api_version_down(text)
         return below.get(text, value)
 
     return {"cells": Raw(encode([*cells[:1], *map(printed, cells[1:])]))}
@@ -90,14 +97,14 @@ def _differing_texts(above: Any, below: Any) -> Iterator[tuple[str, str]]:
         yield above, below
 
 
-def _name_below(cells: list[Any], scope: Scope) -> dict[str, str]:
+def _name_below(cells: list[Any], context: TranslationContext) -> dict[str, str]:
     """Return the name of a row without an object, the first cell, by that upstream."""
-    above = text_of(cells[0]) if cells and not scope.resource.namespaced else None
-    below = scope.view.name_down(scope.resource, above or "")
+    above = text_of(cells[0]) if cells and not context.resource.namespaced else None
+    below = context.view.name_down(context.resource, above or "")
     return {above: below} if above and below else {}
 
 
-def _printed_requester(row: Encoded, scope: Scope) -> Encoded:
+def _printed_requester(row: Encoded, context: TranslationContext) -> Encoded:
     """Return the cells of a request for a certificate with who asked, in upstream spelling.
 
     The API server prints the gateway. The tables of a watch do not always have the columns.
@@ -105,7 +112,7 @@ def _printed_requester(row: Encoded, scope: Scope) -> Encoded:
     item = object_of(row.get("object", b"null")) or {}
     found = object_of((object_of(item.get("metadata", b"{}")) or {}).get("annotations", b"{}"))
     kept = {key: text_of(each) for key, each in (found or {}).items()}
-    user = requester_of(kept, scope.view).get("username", "")
+    user = requester_of(kept, context.view).get("username", "")
     cells = list_of(row.get("cells", b"null"))
     if cells is None or len(cells) <= _REQUESTOR:
         return {}
@@ -116,15 +123,15 @@ def _has_object(row: Encoded) -> bool:
     return bytes(row.get("object", b"null")) != b"null"
 
 
-def _is_own(row: Encoded, scope: Scope) -> bool:
+def _is_own(row: Encoded, context: TranslationContext) -> bool:
     """Return whether a row without an object is the tenant's, by the name in its first cell."""
     cells = list_of(row.get("cells", b"[]")) or [Raw(b"null")]
     name = (text_of(cells[0]) or "").partition(" ")[0]
-    if scope.resource.namespaced:
+    if context.resource.namespaced:
         return not name.startswith(PLATFORMS_ROLES)
     if not name or is_provisioned(name):
         return False
-    return scope.view.name_down(scope.resource, name) is not None
+    return context.view.name_down(context.resource, name) is not None
 
 
 def _column_names(members: Encoded) -> list[str]:
@@ -136,28 +143,28 @@ def _column_names(members: Encoded) -> list[str]:
 
 
 def _row(
-    row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any], scope: Scope
+    row: Encoded, item_down: ItemDown, cells_down: Callable[[Any], Any], context: TranslationContext
 ) -> Encoded | None:
     item = object_of(row.get("object", b"null"))
     above = None if item is None else {**item}  # an object is translated in place
     try:
         if item is not None:
             row["object"] = item_down(item)
-        if scope.resource.custom:
-            row |= _printed_metadata(row, above, scope)
+        if context.resource.custom:
+            row |= _printed_metadata(row, above, context)
         row["cells"] = cells_down(row.get("cells", Raw(b"[]")))
-    except Foreign:
+    except ForeignObject:
         return None
     return row
 
 
-def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
+def _cells_down(columns: list[str], context: TranslationContext) -> Callable[[Any], Any]:
     """Return a function that translates the cells of a row."""
-    key = (scope.resource.group, scope.resource.plural)
+    key = (context.resource.group, context.resource.plural)
     names = PRINTED_NAMES.get(key, {})
-    if not names and scope.resource.namespaced:
+    if not names and context.resource.namespaced:
         return lambda cells: cells
-    own_name = None if scope.resource.namespaced else _name_speller(scope)
+    own_name = None if context.resource.namespaced else _name_speller(context)
     spellers = {**names, NAME: own_name} if own_name else names
     anything = any_column_speller(names)
 
@@ -165,10 +172,10 @@ def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
         column = columns[index] if index < len(columns) else "" if columns or index else NAME
         spell = spellers.get(column) if columns or not index else anything
         text = None if spell is None else text_of(value)
-        return value if spell is None or text is None else spell(scope.view, text)
+        return value if spell is None or text is None else spell(context.view, text)
 
     def cells_down(value: Any) -> Any:
-        if scope.tenant_bytes not in bytes(value):
+        if context.tenant_bytes not in bytes(value):
             return value
         cells = list_of(value)
         return value if cells is None else [printed(*each) for each in enumerate(cells)]
@@ -176,12 +183,12 @@ def _cells_down(columns: list[str], scope: Scope) -> Callable[[Any], Any]:
     return cells_down
 
 
-def _name_speller(scope: Scope) -> Speller:
+def _name_speller(context: TranslationContext) -> Speller:
     """Return the speller for an object's name, which may have a remark after it."""
 
-    def spelled(view: View, text: str) -> str:
+    def spelled(view: TenantView, text: str) -> str:
         name, blank, remark = text.partition(" ")
-        below = view.name_down(scope.resource, name)
+        below = view.name_down(context.resource, name)
         return f"{below or name}{blank}{remark}"
 
     return spelled

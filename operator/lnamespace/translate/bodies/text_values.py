@@ -14,11 +14,11 @@ from typing import Any
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import rule_at
 from lnamespace.translate.objects.confinement.kinds import rules_of
-from lnamespace.translate.objects.confinement.rules import Mapped, Path
-from lnamespace.translate.objects.plans import FieldRule, Foreign, Scope
+from lnamespace.translate.objects.confinement.rules import MappedField, Path
+from lnamespace.translate.objects.translators import FieldRule, ForeignObject, TranslationContext
 
 _OPINION = re.compile(r"(?:Invalid value|Not found|Duplicate value|Unsupported value): (?=\")")
 _PATH = re.compile(r"(?<![\w.\]-])([A-Za-z][\w.-]*(?:\[[^\]\s]*\][\w.-]*)*): $")
@@ -29,13 +29,15 @@ _AT_MOST = 100
 _parse = json.JSONDecoder().raw_decode
 
 
-def values_down(text: str, plan: FieldRule, scope: Scope, field: str = "") -> str:
+def values_down(
+    text: str, translator: FieldRule, context: TranslationContext, field: str = ""
+) -> str:
     """Return a text with the quoted values after a field's path in tenant spelling.
 
     Parameters
     ----------
-    plan
-        The plan of the objects that the text is about.
+    translator
+        The translator of the objects that the text is about.
     field
         The path of the field whose value the text begins with.
     """
@@ -45,7 +47,7 @@ def values_down(text: str, plan: FieldRule, scope: Scope, field: str = "") -> st
             continue
         before = text[max(0, found.start() - _LONGEST_PATH) : found.start()]
         path = field if not before else named[1] if (named := _PATH.search(before)) else ""
-        rules = [*_rules(plan, _steps(path), scope)] if path else []
+        rules = [*_rules(translator, _steps(path), context)] if path else []
         value = _value(text[found.end() : found.end() + _LONGEST_VALUE]) if rules else ""
         if value:
             spelled = reduce(lambda each, rule: rule(each), rules, value)
@@ -67,13 +69,15 @@ def _value(text: str) -> str:
     return text[:end]
 
 
-def _rules(plan: FieldRule, steps: tuple[str, ...], scope: Scope) -> Iterator[Callable[[str], str]]:
+def _rules(
+    translator: FieldRule, steps: tuple[str, ...], context: TranslationContext
+) -> Iterator[Callable[[str], str]]:
     """Yield what translates the JSON of the value at a path."""
-    if rule := rule_at(plan, steps):
-        yield lambda value: _spelled(value, rule, scope)
-    for confined in rules_of(scope.resource):
-        if isinstance(confined, Mapped) and _is_at(confined.path, steps):
-            yield partial(_unconfined, confined, scope.view)
+    if rule := rule_at(translator, steps):
+        yield lambda value: _spelled(value, rule, context)
+    for confined in rules_of(context.resource):
+        if isinstance(confined, MappedField) and _is_at(confined.path, steps):
+            yield partial(_unconfined, confined, context.view)
 
 
 def _is_at(path: Path, steps: tuple[str, ...]) -> bool:
@@ -82,14 +86,14 @@ def _is_at(path: Path, steps: tuple[str, ...]) -> bool:
     )
 
 
-def _unconfined(rule: Mapped, view: View, value: str) -> str:
+def _unconfined(rule: MappedField, view: TenantView, value: str) -> str:
     below = json.loads(value)
     return encode(rule.down(below, view)).decode() if isinstance(below, str) else value
 
 
-def _spelled(value: str, rule: FieldRule, scope: Scope) -> str:
+def _spelled(value: str, rule: FieldRule, context: TranslationContext) -> str:
     try:
-        below: Any = rule.down(Raw(value.encode()), scope)
-    except (Foreign, DecodeError):
+        below: Any = rule.down(Raw(value.encode()), context)
+    except (ForeignObject, DecodeError):
         return value
     return value if isinstance(below, Raw) else encode(below).decode()

@@ -176,7 +176,7 @@ def resource_table(
         The objects of the platform that every tenant may see; None for the defaults.
     """
     names = TenantGroups(tenant, published or Published())
-    return ResourceTable.of(each for group in groups for each in _types(group, names))
+    return ResourceTable.from_types(each for group in groups for each in _types(group, names))
 
 
 def _types(group: DiscoveredGroup, names: TenantGroups) -> Iterator[ResourceType]:

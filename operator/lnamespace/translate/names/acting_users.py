@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 
 PERSON_EXTRA = "lcluster-user"
 """The extra with the sender's name, for the platform's audit log."""
@@ -83,13 +83,13 @@ def extra_value(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else quote(text, safe=_SAFE)
 
 
-def acts_for_tenant(info: Mapping[str, Any], view: View) -> bool:
+def acts_for_tenant(info: Mapping[str, Any], view: TenantView) -> bool:
     """Return whether a ``userInfo`` is that of the tenant: of the gateway for it, or its pods'."""
     own = f"{SERVICE_ACCOUNT_PREFIX}{view.prefix}"
     return PERSON_EXTRA in (info.get("extra") or {}) or str(info.get("username")).startswith(own)
 
 
-def user_info_down(info: Mapping[str, Any], view: View) -> UserInfo:
+def user_info_down(info: Mapping[str, Any], view: TenantView) -> UserInfo:
     """Return the ``userInfo`` of a review in tenant spelling."""
     if acting := (info.get("extra") or {}).get(ACTING_EXTRA):
         return msgspec.json.decode(unquote(acting[0]), type=UserInfo)

@@ -1,8 +1,8 @@
 """Translate objects: the values of each kind that are spelled differently upstream.
 
-- :mod:`~lnamespace.translate.objects.catalogue`: the plan of each resource.
-- :mod:`~lnamespace.translate.objects.plans`: what a plan is;
-  :mod:`~lnamespace.translate.objects.paths`: plans as tables.
+- :mod:`~lnamespace.translate.objects.catalogue`: the translator of each resource.
+- :mod:`~lnamespace.translate.objects.translators`: what a translator is;
+  :mod:`~lnamespace.translate.objects.paths`: translators as tables.
 - :mod:`~lnamespace.translate.objects.fields`: the tables of Kubernetes' own kinds.
 - :mod:`~lnamespace.translate.objects.spellings`: rules for single values;
   :mod:`~lnamespace.translate.objects.references`: for names of other objects, by their kind.
@@ -20,6 +20,6 @@
 Single kinds and fields: :mod:`~lnamespace.translate.objects.aggregation`,
 :mod:`~lnamespace.translate.objects.involved`,
 :mod:`~lnamespace.translate.objects.json_text`, :mod:`~lnamespace.translate.objects.match_rules`,
-:mod:`~lnamespace.translate.objects.quotas`, :mod:`~lnamespace.translate.objects.scopes`,
+:mod:`~lnamespace.translate.objects.quotas`, :mod:`~lnamespace.translate.objects.quota_scopes`,
 :mod:`~lnamespace.translate.objects.tokens`, :mod:`~lnamespace.translate.objects.totals`.
 """

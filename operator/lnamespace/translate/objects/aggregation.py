@@ -10,8 +10,14 @@ from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
 from lnamespace.model.names import LCLUSTER_KEYS
-from lnamespace.translate.objects.metadata import WholePlan, name_of
-from lnamespace.translate.objects.plans import Encoded, Scope, list_of, object_of, text_of
+from lnamespace.translate.objects.metadata import WholeObjectTranslator, name_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    TranslationContext,
+    list_of,
+    object_of,
+    text_of,
+)
 
 MEMBER = "aggregationRule"
 KEPT_AS = LCLUSTER_KEYS + "aggregation-rule"
@@ -19,34 +25,34 @@ KEPT_AS = LCLUSTER_KEYS + "aggregation-rule"
 
 
 @dataclass(frozen=True)
-class ClusterRolePlan(WholePlan):
+class ClusterRoleTranslator(WholeObjectTranslator):
     """The translation of ClusterRoles."""
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate a ClusterRole in place and return it."""
         rule = members.pop(MEMBER, None)
-        super().members_up(members, scope)
+        super().members_up(members, context)
         if rule is not None:
             _annotate(members, rule)
         return members
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate a ClusterRole in place and return it."""
-        if "rules" in members and name_of(members) in scope.published:
-            members["rules"] = Raw(encode(_served_rules(members, scope)))
+        if "rules" in members and name_of(members) in context.published:
+            members["rules"] = Raw(encode(_served_rules(members, context)))
         if KEPT_AS.encode() in bytes(members.get("metadata", b"")):
             rule = _kept(members)
             if rule is not None:
                 members[MEMBER] = rule
-        return super().members_down(members, scope)
+        return super().members_down(members, context)
 
 
-def _served_rules(members: Encoded, scope: Scope) -> list[Encoded]:
+def _served_rules(members: Encoded, context: TranslationContext) -> list[Encoded]:
     """Return the rules of a published role, without API groups that the tenant is not served.
 
     The platform's own add-ons aggregate rules into ``admin`` and ``view``.
     """
-    served = {each.group for each in scope.view.resources.types} | {"*"}
+    served = {each.group for each in context.view.resources.types} | {"*"}
     rules = []
     for each in list_of(members.get("rules", b"null")) or []:
         rule = object_of(each) or {}

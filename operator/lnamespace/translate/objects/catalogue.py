@@ -1,16 +1,16 @@
-"""The plan for the objects of each resource.
+"""The translator for the objects of each resource.
 
-The resource of the request chooses the plan, never the body: ``kind`` and ``apiVersion`` may be
-absent from it. A kind that is not Kubernetes' own has its metadata translated; the rest of a custom
-resource is data of the tenant's own programs.
+The resource of the request chooses the translator, never the body: ``kind`` and ``apiVersion`` may
+be absent from it. A kind that is not Kubernetes' own has its metadata translated; the rest of a
+custom resource is data of the tenant's own programs.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.aggregation import ClusterRolePlan
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.aggregation import ClusterRoleTranslator
 from lnamespace.translate.objects.fields.cluster import (
     ACCESS,
     ADMISSION,
@@ -20,16 +20,26 @@ from lnamespace.translate.objects.fields.cluster import (
 )
 from lnamespace.translate.objects.fields.volumes import VOLUME_ANNOTATIONS, VOLUMES
 from lnamespace.translate.objects.fields.workloads import WORKLOADS
-from lnamespace.translate.objects.involved import EventPlan
-from lnamespace.translate.objects.metadata import WholePlan, metadata_plan, name_of
-from lnamespace.translate.objects.plans import Encoded, FieldRule, ObjectPlan, Scope, object_of
+from lnamespace.translate.objects.involved import EventTranslator
+from lnamespace.translate.objects.metadata import (
+    WholeObjectTranslator,
+    metadata_translator,
+    name_of,
+)
 from lnamespace.translate.objects.references import refuse_foreign_claim
 from lnamespace.translate.objects.spellings import API_VERSION
-from lnamespace.translate.objects.tokens import SecretPlan
+from lnamespace.translate.objects.tokens import SecretTranslator
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    FieldRule,
+    ObjectTranslator,
+    TranslationContext,
+    object_of,
+)
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import forbidden
 
-FIELDS: Mapping[tuple[str, str], ObjectPlan] = {
+FIELDS: Mapping[tuple[str, str], ObjectTranslator] = {
     **WORKLOADS,
     **VOLUMES,
     **ACCESS,
@@ -37,7 +47,7 @@ FIELDS: Mapping[tuple[str, str], ObjectPlan] = {
     **NETWORK,
     **OTHERS,
 }
-"""The plans for the members of objects besides metadata, by group and plural."""
+"""The translators for the members of objects besides metadata, by group and plural."""
 ANNOTATION_RULES = {**VOLUME_ANNOTATIONS, **ANNOTATIONS}
 OWN_BODIES = frozenset({"scale", "eviction", "binding", "token"})
 """Subresources whose body is of another kind than the object, with the object's metadata."""
@@ -45,66 +55,66 @@ UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 @dataclass(frozen=True)
-class VolumePlan(WholePlan):
+class VolumeTranslator(WholeObjectTranslator):
     """The translation of PersistentVolumes; the claim decides the tenant of a provisioned one."""
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate a volume in place and return it."""
         name = name_of(members)
-        if name and not name.startswith(scope.view.prefix):
+        if name and not name.startswith(context.view.prefix):
             spec = object_of(members.get("spec", b"{}")) or {}
-            refuse_foreign_claim(spec.get("claimRef", b"{}"), scope)
-        return super().members_down(members, scope)
+            refuse_foreign_claim(spec.get("claimRef", b"{}"), context)
+        return super().members_down(members, context)
 
 
 @dataclass(frozen=True)
-class DeleteOptionsPlan(ObjectPlan):
+class DeleteOptionsTranslator(ObjectTranslator):
     """The translation of DeleteOptions, which clients send in the group of a custom resource."""
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate options in place and return them."""
         if bytes(members.get(UNSAFE_DELETE, b"false")) == b"true":
             raise forbidden(
-                scope.resource.group_resource, "", f"{UNSAFE_DELETE} is the platform's to set"
+                context.resource.group_resource, "", f"{UNSAFE_DELETE} is the platform's to set"
             )
-        return super().members_up(members, scope)
+        return super().members_up(members, context)
 
 
-DELETE_OPTIONS = DeleteOptionsPlan({"apiVersion": API_VERSION})
+DELETE_OPTIONS = DeleteOptionsTranslator({"apiVersion": API_VERSION})
 
 
 @lru_cache(maxsize=8192)
-def plan_of(resource: ResourceType, subresource: str = "") -> ObjectPlan:
-    """Return the plan for the objects of a type, or for the bodies of one of its subresources."""
+def translator_of(resource: ResourceType, subresource: str = "") -> ObjectTranslator:
+    """Return the translator for objects of a type, or for bodies of one of its subresources."""
     key = (resource.group, resource.plural)
     rules: dict[str, FieldRule] = {}
     if subresource not in OWN_BODIES and not resource.custom:
-        rules.update(FIELDS.get(key, ObjectPlan()).rules)
+        rules.update(FIELDS.get(key, ObjectTranslator()).rules)
     if resource.custom and subresource not in OWN_BODIES:
         rules["apiVersion"] = API_VERSION
     if subresource == "eviction":
         rules["deleteOptions"] = DELETE_OPTIONS
-    rules["metadata"] = metadata_plan(resource, ANNOTATION_RULES.get(key, {}))
+    rules["metadata"] = metadata_translator(resource, ANNOTATION_RULES.get(key, {}))
     return _built(key, rules)
 
 
-def _built(key: tuple[str, str], rules: Mapping[str, FieldRule]) -> ObjectPlan:
+def _built(key: tuple[str, str], rules: Mapping[str, FieldRule]) -> ObjectTranslator:
     match key:
         case ("", "persistentvolumes"):
-            return VolumePlan(rules)
+            return VolumeTranslator(rules)
         case ("", "secrets"):
-            return SecretPlan(rules)
+            return SecretTranslator(rules)
         case ("rbac.authorization.k8s.io", "clusterroles"):
-            return ClusterRolePlan(rules)
+            return ClusterRoleTranslator(rules)
         case ("", "events"):
-            return EventPlan(rules)
+            return EventTranslator(rules)
         case ("events.k8s.io", "events"):
-            return EventPlan(rules, subject="regarding")
+            return EventTranslator(rules, subject="regarding")
         case _:
-            return WholePlan(rules)
+            return WholeObjectTranslator(rules)
 
 
-def rule_at(plan: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
+def rule_at(translator: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
     """Return the rule for the value at a path, or None if it stays as it is.
 
     Parameters
@@ -112,7 +122,7 @@ def rule_at(plan: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
     path
         Keys of objects in tenant spelling, and indexes of arrays.
     """
-    rule: FieldRule | None = plan
+    rule: FieldRule | None = translator
     for key in path:
         if rule is None:
             return None
@@ -120,6 +130,8 @@ def rule_at(plan: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
     return rule
 
 
-def scope_of(view: View, resource: ResourceType, namespace: str = "", *, whole: bool) -> Scope:
+def translation_context(
+    view: TenantView, resource: ResourceType, namespace: str = "", *, whole: bool
+) -> TranslationContext:
     """Return the scope of a request, whose namespace is in tenant spelling."""
-    return Scope(view, resource, view.namespace_up(namespace), whole)
+    return TranslationContext(view, resource, view.namespace_up(namespace), whole)

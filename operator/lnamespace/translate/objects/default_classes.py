@@ -10,20 +10,20 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Raw
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.confinement.rules import Renamed
-from lnamespace.translate.objects.plans import Encoded, object_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.confinement.rules import RenamedKey
+from lnamespace.translate.objects.translators import Encoded, object_of
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 
 _MARKS: Mapping[GroupResource, frozenset[str]] = {
-    INGRESS_CLASSES: frozenset({Renamed("ingressclass.kubernetes.io/is-default-class").kept_as}),
+    INGRESS_CLASSES: frozenset({RenamedKey("ingressclass.kubernetes.io/is-default-class").kept_as}),
     STORAGE_CLASSES: frozenset(
         {
-            Renamed("storageclass.kubernetes.io/is-default-class").kept_as,
-            Renamed("storageclass.beta.kubernetes.io/is-default-class").kept_as,
+            RenamedKey("storageclass.kubernetes.io/is-default-class").kept_as,
+            RenamedKey("storageclass.beta.kubernetes.io/is-default-class").kept_as,
         }
     ),
 }
@@ -82,7 +82,7 @@ def default_since(classes: GroupResource, found: bytes) -> str:
     return metadata.creation_timestamp if marked else ""
 
 
-def with_default_class(members: Encoded, resource: ResourceType, view: View) -> Encoded:
+def with_default_class(members: Encoded, resource: ResourceType, view: TenantView) -> Encoded:
     """Return an object that is created, in tenant spelling, with the class that it gets."""
     field = None if resource.custom else _FIELDS.get(resource.group_resource)
     name = view.default_classes.get(field.classes, "") if field else ""

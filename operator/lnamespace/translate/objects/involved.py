@@ -9,36 +9,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.kube.resources import DEFAULT_NAMESPACE
-from lnamespace.translate.objects.metadata import WholePlan
-from lnamespace.translate.objects.plans import Encoded, Scope, object_of, text_of
+from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.references import referenced_type
+from lnamespace.translate.objects.translators import Encoded, TranslationContext, object_of, text_of
 
 
 @dataclass(frozen=True)
-class EventPlan(WholePlan):
+class EventTranslator(WholeObjectTranslator):
     """The translation of Events; ``subject`` is the field that refers to an Event's object."""
 
     subject: str = "involvedObject"
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate an Event in place and return it."""
         about = object_of(members.get(self.subject, b"null"))
         lacks_namespace = about is not None and not _namespace(about)
-        super().members_up(members, scope)
+        super().members_up(members, context)
         reference = members.get(self.subject)
         if lacks_namespace and isinstance(reference, dict):
             metadata = object_of_member(members, "metadata")
-            namespace = _namespace(metadata) or scope.namespace
-            if namespace == scope.view.namespace_up(DEFAULT_NAMESPACE):
+            namespace = _namespace(metadata) or context.namespace
+            if namespace == context.view.namespace_up(DEFAULT_NAMESPACE):
                 reference["namespace"] = namespace
         return members
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate an Event in place and return it."""
-        super().members_down(members, scope)
+        super().members_down(members, context)
         reference = members.get(self.subject)
         if isinstance(reference, dict):
-            resource = referenced_type(reference, scope.view)
+            resource = referenced_type(reference, context.view)
             if resource is not None and not resource.namespaced:
                 reference.pop("namespace", None)
         return members

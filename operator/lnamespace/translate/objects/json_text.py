@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
-from lnamespace.translate.objects.plans import FieldRule, Leaf, Scope, text_of
+from lnamespace.translate.objects.translators import FieldRule, Leaf, TranslationContext, text_of
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,13 @@ class JsonText(Leaf):
 
     rule: FieldRule
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the text in upstream spelling."""
-        return _within_text(value, lambda inner: self.rule.up(inner, scope))
+        return _within_text(value, lambda inner: self.rule.up(inner, context))
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the text in tenant spelling."""
-        return _within_text(value, lambda inner: self.rule.down(inner, scope))
+        return _within_text(value, lambda inner: self.rule.down(inner, context))
 
 
 def _within_text(value: Any, translate: Callable[[Any], Any]) -> Any:

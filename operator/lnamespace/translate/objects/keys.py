@@ -7,8 +7,8 @@ done for cluster-scoped objects only; in namespaces the platform does not look f
 
 import re
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import Spelling
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.translators import Spelling
 
 AGGREGATION = "aggregate-to-"
 """The prefix of the names of labels that by convention aggregate a ClusterRole to another."""
@@ -16,13 +16,13 @@ AGGREGATION = "aggregate-to-"
 _OPERATOR = "lnamespace"
 
 
-def own_key_up(view: View, key: str) -> str:
+def own_key_up(view: TenantView, key: str) -> str:
     """Return the key of a label or an annotation, which the platform's operator ignores."""
     domain = key.rpartition("/")[0]
     return _private_key(view, key) if _is_platform_domain(view, domain) else key
 
 
-def role_key_up(view: View, key: str) -> str:
+def role_key_up(view: TenantView, key: str) -> str:
     """Return the key of a ClusterRole's label, which aggregates it to no role of the platform.
 
     Aggregation works across all ClusterRoles of a cluster: a tenant's role with the label
@@ -32,7 +32,7 @@ def role_key_up(view: View, key: str) -> str:
     return _private_key(view, key) if adds else own_key_up(view, key)
 
 
-def key_down(view: View, key: str) -> str:
+def key_down(view: TenantView, key: str) -> str:
     """Return the key of a label or an annotation as the tenant wrote it."""
     domain, _, name = key.rpartition("/")
     own = private_domain(view)
@@ -41,7 +41,7 @@ def key_down(view: View, key: str) -> str:
     return f"{domain.removesuffix(f'.{own}')}/{name}" if domain.endswith(f".{own}") else key
 
 
-def _private_key(view: View, key: str) -> str:
+def _private_key(view: TenantView, key: str) -> str:
     """Return a key in the tenant's domain, which no program of the platform uses.
 
     The name stays as it is: it has 63 characters at most, of which Kubeflow's need 41.
@@ -50,29 +50,29 @@ def _private_key(view: View, key: str) -> str:
     return f"{domain}{'.' if slash else ''}{private_domain(view)}/{name}"
 
 
-def _is_platform_domain(view: View, domain: str) -> bool:
+def _is_platform_domain(view: TenantView, domain: str) -> bool:
     # The second, so that the translation stays one-to-one.
     own = private_domain(view)
     return domain in (view.platform_domain, own) or domain.endswith(f".{own}")
 
 
-def private_domain(view: View) -> str:
+def private_domain(view: TenantView) -> str:
     """Return the domain for a tenant's keys that the platform would act on."""
     return f"{view.tenant}.lcluster"
 
 
-def manager_up(view: View, manager: str) -> str:
+def manager_up(view: TenantView, manager: str) -> str:
     """Return the value of the label ``managed-by``, which names no operator of the platform."""
     return f"{view.tenant}.{manager}" if _is_operator(view, manager) else manager
 
 
-def manager_down(view: View, manager: str) -> str:
+def manager_down(view: TenantView, manager: str) -> str:
     """Return the value of the label ``managed-by`` as the tenant wrote it."""
     below = manager.removeprefix(f"{view.tenant}.")
     return below if below != manager and _is_operator(view, below) else manager
 
 
-def _is_operator(view: View, manager: str) -> bool:
+def _is_operator(view: TenantView, manager: str) -> bool:
     return bool(re.match(rf"({view.tenant}\.)*{_OPERATOR}(\.|$)", manager))
 
 

@@ -10,24 +10,30 @@ from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
 from lnamespace.translate.objects.metadata import name_of
-from lnamespace.translate.objects.plans import Encoded, Foreign, Scope, object_of, text_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    ForeignObject,
+    TranslationContext,
+    object_of,
+    text_of,
+)
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MARK = LAST_APPLIED.encode()
 
 
 def last_applied_down(
-    members: Encoded, scope: Scope, item_down: Callable[[Encoded], Encoded]
+    members: Encoded, context: TranslationContext, item_down: Callable[[Encoded], Encoded]
 ) -> Encoded:
     """Return an object in upstream spelling whose annotation is in tenant spelling.
 
     Parameters
     ----------
     item_down
-        Returns an object in tenant spelling; raises Foreign for another's.
+        Returns an object in tenant spelling; raises ForeignObject for another's.
     """
     metadata = members.get("metadata", b"")
-    if _MARK not in bytes(metadata) or scope.tenant_bytes not in bytes(metadata):
+    if _MARK not in bytes(metadata) or context.tenant_bytes not in bytes(metadata):
         return members
     found = object_of(metadata) or {}
     annotations = object_of(found.get("annotations", b"null")) or {}
@@ -36,20 +42,20 @@ def last_applied_down(
         applied = object_of(Raw(text.encode()))
     except (DecodeError, RecursionError):
         return members
-    if applied is None or not _is_upstream(applied, name_of(members), scope):
+    if applied is None or not _is_upstream(applied, name_of(members), context):
         return members
     try:
         below = encode(item_down(applied)).decode()
-    except Foreign:
+    except ForeignObject:
         return members
     annotations[LAST_APPLIED] = below + "\n" if text.endswith("\n") else below
     return members | {"metadata": Raw(encode(found | {"annotations": annotations}))}
 
 
-def _is_upstream(applied: Encoded, name: str, scope: Scope) -> bool:
+def _is_upstream(applied: Encoded, name: str, context: TranslationContext) -> bool:
     """Return whether an object is in upstream spelling, by its namespace or its own name."""
-    if not scope.resource.namespaced:
+    if not context.resource.namespaced:
         return name_of(applied) == name
     metadata = object_of(applied.get("metadata", b"{}")) or {}
     namespace = text_of(metadata.get("namespace", b"null")) or ""
-    return namespace.startswith(scope.view.prefix)
+    return namespace.startswith(context.view.prefix)

@@ -8,10 +8,17 @@ from msgspec import ValidationError
 from msgspec.json import Decoder
 
 from lnamespace.model.names import LCLUSTER_KEYS
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement import confines, prefixes_items
 from lnamespace.translate.objects.labels import OWN_KEYS_BYTES
-from lnamespace.translate.objects.plans import Encoded, Leaf, Scope, list_of, object_of, text_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    Leaf,
+    TranslationContext,
+    list_of,
+    object_of,
+    text_of,
+)
 
 FIELD = "f:"
 """The beginning of the key of a member; the rest is the member's own key."""
@@ -20,19 +27,19 @@ _ITEM = 'k:{"name":"'
 ITSELF = "."
 """The key that stands for the map itself, beside those of its members."""
 
-KeySpelling = Callable[[View, str], str]
+KeySpelling = Callable[[TenantView, str], str]
 FieldSet = dict[str, Any]
 
 _decode_fields = Decoder(FieldSet).decode
 
 
-def _same(view: View, key: str) -> str:
+def _same(view: TenantView, key: str) -> str:
     del view
     return key
 
 
 @dataclass(frozen=True)
-class ManagedFieldsPlan(Leaf):
+class ManagedFieldsTranslator(Leaf):
     """The translation of ``metadata.managedFields``.
 
     Parameters
@@ -45,68 +52,68 @@ class ManagedFieldsPlan(Leaf):
 
     spell_up: KeySpelling = _same
     spell_down: KeySpelling = _same
-    guarded = False
+    changes_only_with_tenant_name = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return managed fields in upstream spelling."""
         entries = list_of(value)
         if entries is None:
             return value
-        return [self._entry_up(each, scope) for each in entries]
+        return [self._entry_up(each, context) for each in entries]
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return managed fields in tenant spelling, without entries that are then empty."""
         raw = bytes(value)
-        marks = (scope.tenant_bytes, scope.label_bytes, OWN_KEYS_BYTES)
+        marks = (context.tenant_bytes, context.label_bytes, OWN_KEYS_BYTES)
         if not any(mark in raw for mark in marks):
             return value
         entries = list_of(value)
         if entries is None:
             return value
-        below = (self._entry_down(each, scope) for each in entries)
+        below = (self._entry_down(each, context) for each in entries)
         return [each for each in below if each is not None]
 
-    def _entry_up(self, value: Any, scope: Scope) -> Any:
+    def _entry_up(self, value: Any, context: TranslationContext) -> Any:
         entry = object_of(value)
         if entry is None:
             return value
         version = text_of(entry.get("apiVersion", b"null"))
         if version is not None:
-            entry["apiVersion"] = scope.view.api_version_up(version)
+            entry["apiVersion"] = context.view.api_version_up(version)
         if self.spell_up is not _same and "fieldsV1" in entry:
-            entry["fieldsV1"] = self._fields(entry["fieldsV1"], scope, self.spell_up)
+            entry["fieldsV1"] = self._fields(entry["fieldsV1"], context, self.spell_up)
         return entry
 
-    def _entry_down(self, value: Any, scope: Scope) -> Any:
+    def _entry_down(self, value: Any, context: TranslationContext) -> Any:
         entry = object_of(value)
         if entry is None:
             return value
         version = text_of(entry.get("apiVersion", b"null"))
         if version is not None:
-            entry["apiVersion"] = scope.view.api_version_down(version)
+            entry["apiVersion"] = context.view.api_version_down(version)
         if "fieldsV1" in entry:
-            entry["fieldsV1"] = self._fields(entry["fieldsV1"], scope, self.spell_down)
+            entry["fieldsV1"] = self._fields(entry["fieldsV1"], context, self.spell_down)
             if not entry["fieldsV1"]:
                 return None
         return entry
 
-    def _fields(self, value: Any, scope: Scope, spell: KeySpelling) -> Any:
+    def _fields(self, value: Any, context: TranslationContext, spell: KeySpelling) -> Any:
         """Return a set of fields with other keys, without those of the gateway."""
         try:
-            items = scope.view.prefix if prefixes_items(scope.resource) else ""
-            return _FieldSetSpelling(scope.view, spell, items).reduced(_decode_fields(value))
+            items = context.view.prefix if prefixes_items(context.resource) else ""
+            return _FieldSetSpelling(context.view, spell, items).reduced(_decode_fields(value))
         except ValidationError:
             return value
 
 
-def leave_managed_fields(members: Encoded, scope: Scope) -> None:
+def leave_managed_fields(members: Encoded, context: TranslationContext) -> None:
     """Remove managed fields from an update, so that the stored ones stay.
 
     A client sends back the managed fields that it read, without those of the gateway: an update
     that changes nothing would be a write. Only a reset is kept: a list with one empty entry.
     """
     metadata = members.get("metadata")
-    if scope.resource.namespaced and not confines(scope.resource):
+    if context.resource.namespaced and not confines(context.resource):
         return
     if isinstance(metadata, dict) and metadata.get("managedFields") not in (None, [{}]):
         del metadata["managedFields"]
@@ -116,7 +123,7 @@ def leave_managed_fields(members: Encoded, scope: Scope) -> None:
 class _FieldSetSpelling:
     """A translation of a set of fields (``fieldsV1``) in one direction."""
 
-    view: View
+    view: TenantView
     spell: KeySpelling
     items: str = ""
     """The prefix of the names of list items upstream, which are keys in managed fields."""

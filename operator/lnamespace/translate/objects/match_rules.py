@@ -12,30 +12,30 @@ from typing import Any
 from msgspec import Raw
 from msgspec.json import encode
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import (
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.spellings import GROUP
+from lnamespace.translate.objects.translators import (
     Encoded,
     Leaf,
-    ListPlan,
-    Scope,
+    ListTranslator,
+    TranslationContext,
     list_of,
     object_of,
     text_of,
 )
-from lnamespace.translate.objects.spellings import GROUP
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
 
-_GROUPS = ListPlan(GROUP)
+_GROUPS = ListTranslator(GROUP)
 _ANY = "*"
 SPELL_NAMES = frozenset({"apiGroups", "resources", "resourceNames", "scope"})
 """The members that decide the spelling of names, and the names: not to be patched alone."""
 
 
 @dataclass(frozen=True)
-class MatchRulePlan(Leaf):
+class MatchRuleTranslator(Leaf):
     """The translation of one of ``resourceRules`` or ``excludeResourceRules``."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a rule in upstream spelling."""
         rule = object_of(value)
         if rule is None:
@@ -45,26 +45,26 @@ class MatchRulePlan(Leaf):
             texts = [each for each in map(text_of, names) if each is not None]
             if len(texts) < len(names):  # the API server refuses a name that is no text
                 return value
-            rule["resourceNames"] = _NamedKinds.of(rule, scope.view).above(texts)
-        return _grouped(rule, _GROUPS.up, scope)
+            rule["resourceNames"] = _NamedKinds.from_rule(rule, context.view).above(texts)
+        return _grouped(rule, _GROUPS.up, context)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a rule in tenant spelling."""
-        if scope.tenant_bytes not in bytes(value):
+        if context.tenant_bytes not in bytes(value):
             return value
         rule = object_of(value)
         if rule is None:
             return value
-        rule = _grouped(rule, _GROUPS.down, scope)
+        rule = _grouped(rule, _GROUPS.down, context)
         names = [text_of(each) or "" for each in list_of(rule.get("resourceNames", b"null")) or ()]
         if names:
-            rule["resourceNames"] = _NamedKinds.of(_plain(rule), scope.view).below(names)
+            rule["resourceNames"] = _NamedKinds.from_rule(_plain(rule), context.view).below(names)
         return rule
 
 
-def _grouped(rule: Encoded, spell: Any, scope: Scope) -> Encoded:
+def _grouped(rule: Encoded, spell: Any, context: TranslationContext) -> Encoded:
     if "apiGroups" in rule:
-        rule["apiGroups"] = spell(rule["apiGroups"], scope)
+        rule["apiGroups"] = spell(rule["apiGroups"], context)
     return rule
 
 
@@ -76,12 +76,12 @@ def _plain(rule: Encoded) -> Encoded:
 class _NamedKinds:
     """The resources of a rule: those whose names have the prefix, and whether there are others."""
 
-    view: View
+    view: TenantView
     prefixed: tuple[ResourceType, ...]
     others: bool
 
     @classmethod
-    def of(cls, rule: Encoded, view: View) -> "_NamedKinds":
+    def from_rule(cls, rule: Encoded, view: TenantView) -> "_NamedKinds":
         """Read a rule in tenant spelling, which may have resources that are not known."""
         groups, resources = _texts(rule, "apiGroups"), _texts(rule, "resources")
         plurals = {each.partition("/")[0] for each in resources}
@@ -91,12 +91,12 @@ class _NamedKinds:
             if (each.group in groups or _ANY in groups)
             and (each.plural in plurals or _ANY in plurals)
         ]
-        scope = text_of(rule.get("scope", b"null"))
+        reach = text_of(rule.get("scope", b"null"))
         known = {each.plural for each in found} >= plurals and _ANY not in groups | plurals
-        prefixed = tuple(each for each in found if _is_prefixed(each) and scope != "Namespaced")
+        prefixed = tuple(each for each in found if _is_prefixed(each) and reach != "Namespaced")
         plain = any(not _is_prefixed(each) for each in found)
         spelled = _spelled_apart(prefixed, view)
-        return cls(view, spelled, not prefixed or (scope != "Cluster" and (plain or not known)))
+        return cls(view, spelled, not prefixed or (reach != "Cluster" and (plain or not known)))
 
     def spellings(self, name: str) -> list[str]:
         """Return the upstream spellings of a name."""
@@ -140,7 +140,7 @@ def _repeat(names: list[str]) -> bool:
     return len(set(names)) < len(names)
 
 
-def _spelled_apart(types: Iterable[ResourceType], view: View) -> tuple[ResourceType, ...]:
+def _spelled_apart(types: Iterable[ResourceType], view: TenantView) -> tuple[ResourceType, ...]:
     """Return one of the types that spell names alike: each name is spelled by each of them.
 
     Of a rule for everything 34 KB of names took a second, by 60 types.

@@ -8,29 +8,29 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
-from lnamespace.translate.names.view import CRDS
+from lnamespace.translate.names.tenant_view import CRDS
 from lnamespace.translate.objects.keys import MANAGER, key_down, own_key_up, role_key_up
-from lnamespace.translate.objects.labels import AnnotationsPlan, LabelsPlan, is_null
-from lnamespace.translate.objects.managed_fields import ManagedFieldsPlan
-from lnamespace.translate.objects.plans import (
-    Encoded,
-    FieldRule,
-    ListPlan,
-    ObjectPlan,
-    Scope,
-    UpOnly,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.labels import AnnotationsTranslator, LabelsTranslator, is_null
+from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
 from lnamespace.translate.objects.quotas import resource_key_down, resource_key_up
-from lnamespace.translate.objects.references import OWNER, OwnersPlan
+from lnamespace.translate.objects.references import OWNER, OwnersTranslator
 from lnamespace.translate.objects.spellings import (
-    CLUSTER_ROLE,
-    NAMESPACE,
+    CLUSTER_ROLE_NAME,
+    NAMESPACE_SPELLING,
     PREFIXED,
     OwnName,
     OwnNamespace,
     OwnRoleName,
+)
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    FieldRule,
+    ListTranslator,
+    ObjectTranslator,
+    TranslationContext,
+    UpOnly,
+    object_of,
+    text_of,
 )
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.status import bad_request
@@ -43,7 +43,7 @@ AnnotationRules = Mapping[str, FieldRule]
 
 
 @dataclass(frozen=True)
-class MetadataPlan(ObjectPlan):
+class MetadataTranslator(ObjectTranslator):
     """The translation of ``metadata``.
 
     Parameters
@@ -54,32 +54,32 @@ class MetadataPlan(ObjectPlan):
 
     labelled: bool = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return metadata in upstream spelling; it is added where the tenant label is needed."""
         members = object_of(value)
-        if members is None and self.labelled and scope.whole:
+        if members is None and self.labelled and context.whole:
             if not is_null(value):
                 raise bad_request("metadata is no object")
             members = {}
-        return value if members is None else self.members_up(members, scope)
+        return value if members is None else self.members_up(members, context)
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate metadata in place, add the tenant label to a whole object, and return it."""
-        super().members_up(members, scope)
-        if self.labelled and scope.whole and "labels" not in members:
-            members["labels"] = {scope.view.tenant_label: scope.view.tenant}
-        own = scope.view.namespace_annotations
-        if own and scope.whole and is_namespaces(scope.resource):
+        super().members_up(members, context)
+        if self.labelled and context.whole and "labels" not in members:
+            members["labels"] = {context.view.tenant_label: context.view.tenant}
+        own = context.view.namespace_annotations
+        if own and context.whole and is_namespaces(context.resource):
             written = members.get("annotations")
             annotations: Encoded = written if isinstance(written, dict) else {}
             members["annotations"] = annotations | {**own}
         return members
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate metadata in place, without members that are then empty, and return it."""
-        if scope.published and text_of(members.get("name", b"null")) in scope.published:
+        if context.published and text_of(members.get("name", b"null")) in context.published:
             return _published_down(members)
-        super().members_down(members, scope)
+        super().members_down(members, context)
         members.pop("selfLink", None)
         for key in EMPTIED:
             if key in members and not members[key]:
@@ -87,16 +87,16 @@ class MetadataPlan(ObjectPlan):
         return members
 
 
-def metadata_plan(resource: ResourceType, annotations: AnnotationRules) -> MetadataPlan:
-    """Return the plan for the metadata of objects of a type."""
+def metadata_translator(resource: ResourceType, annotations: AnnotationRules) -> MetadataTranslator:
+    """Return the translator for the metadata of objects of a type."""
     aggregated = is_cluster_roles(resource)
     rules: dict[str, FieldRule] = {
-        "ownerReferences": OwnersPlan(),
+        "ownerReferences": OwnersTranslator(),
         "managedFields": _managed_fields(resource, aggregated=aggregated),
         "labels": _labels(resource, aggregated=aggregated),
-        "annotations": AnnotationsPlan(not resource.namespaced, annotations),
+        "annotations": AnnotationsTranslator(not resource.namespaced, annotations),
     }
-    return MetadataPlan(_names(resource) | rules, labelled=not resource.namespaced)
+    return MetadataTranslator(_names(resource) | rules, labelled=not resource.namespaced)
 
 
 def is_namespaces(resource: ResourceType) -> bool:
@@ -106,11 +106,11 @@ def is_namespaces(resource: ResourceType) -> bool:
 
 def is_cluster_roles(resource: ResourceType) -> bool:
     """Return whether a resource is that of ClusterRoles: tenants may define others of the name."""
-    return resource.group_resource == CLUSTER_ROLE.group_resource
+    return resource.group_resource == CLUSTER_ROLE_NAME.group_resource
 
 
 def _names(resource: ResourceType) -> dict[str, FieldRule]:
-    if resource.namespaced and resource.group == CLUSTER_ROLE.group:
+    if resource.namespaced and resource.group == CLUSTER_ROLE_NAME.group:
         own = OwnRoleName()
         return {"namespace": OwnNamespace(), "name": own, "generateName": own}
     if resource.namespaced:
@@ -120,49 +120,53 @@ def _names(resource: ResourceType) -> dict[str, FieldRule]:
     return {"name": OwnName(), "generateName": PREFIXED}
 
 
-def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsPlan:
-    """Return the plan for managed fields, which contain the keys of maps."""
+def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedFieldsTranslator:
+    """Return the translator for managed fields, which contain the keys of maps."""
     if resource.group_resource == RESOURCE_QUOTAS:
-        return ManagedFieldsPlan(resource_key_up, resource_key_down)
+        return ManagedFieldsTranslator(resource_key_up, resource_key_down)
     if resource.namespaced:
-        return ManagedFieldsPlan()
-    return ManagedFieldsPlan(role_key_up if aggregated else own_key_up, key_down)
+        return ManagedFieldsTranslator()
+    return ManagedFieldsTranslator(role_key_up if aggregated else own_key_up, key_down)
 
 
-def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsPlan:
+def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsTranslator:
     values: dict[str, FieldRule] = {} if resource.namespaced else {MANAGED_BY: MANAGER}
     if is_namespaces(resource):
-        values[NAME_LABEL] = NAMESPACE
-    return LabelsPlan(labelled=not resource.namespaced, aggregated=aggregated, values=values)
+        values[NAME_LABEL] = NAMESPACE_SPELLING
+    return LabelsTranslator(labelled=not resource.namespaced, aggregated=aggregated, values=values)
 
 
-TEMPLATE_METADATA = ObjectPlan(
+TEMPLATE_METADATA = ObjectTranslator(
     {
-        "labels": UpOnly(LabelsPlan()),
-        "annotations": UpOnly(AnnotationsPlan()),
-        "ownerReferences": ListPlan(OWNER),
+        "labels": UpOnly(LabelsTranslator()),
+        "annotations": UpOnly(AnnotationsTranslator()),
+        "ownerReferences": ListTranslator(OWNER),
     }
 )
 """The metadata of a template, which is copied into the objects created from it."""
 
 
 @dataclass(frozen=True)
-class WholePlan(ObjectPlan):
+class WholeObjectTranslator(ObjectTranslator):
     """The translation of an object that has metadata."""
 
     marks: ClassVar[tuple[bytes, ...]] = ()
-    """Byte strings without which this plan itself, besides its rules, changes nothing."""
+    """Byte strings without which this translator itself, besides its rules, changes nothing."""
 
     @cached_property
     def splices(self) -> bool:
-        """Return whether all members but ``metadata`` are guarded."""
-        return all(rule.guarded for key, rule in self.rules.items() if key != "metadata")
+        """Return whether this holds for all members but ``metadata``."""
+        return all(
+            rule.changes_only_with_tenant_name
+            for key, rule in self.rules.items()
+            if key != "metadata"
+        )
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate an object in place and return it; a whole one has metadata."""
-        if scope.whole and not scope.resource.namespaced and "metadata" not in members:
+        if context.whole and not context.resource.namespaced and "metadata" not in members:
             members["metadata"] = Raw(b"{}")
-        return super().members_up(members, scope)
+        return super().members_up(members, context)
 
 
 def name_of(members: Encoded) -> str:

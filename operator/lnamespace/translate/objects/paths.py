@@ -1,12 +1,17 @@
-"""Plans written as tables: a path through an object, and the rule for the value there."""
+"""Translators written as tables: a path through an object, and the rule for the value there."""
 
 from collections.abc import Mapping
 
-from lnamespace.translate.objects.plans import FieldRule, ListPlan, MapPlan, ObjectPlan
+from lnamespace.translate.objects.translators import (
+    FieldRule,
+    ListTranslator,
+    MapTranslator,
+    ObjectTranslator,
+)
 
 
-def plan_at(rules: Mapping[str, FieldRule]) -> ObjectPlan:
-    """Return the plan that has rules at some paths.
+def translator_at(rules: Mapping[str, FieldRule]) -> ObjectTranslator:
+    """Return the translator that has rules at some paths.
 
     Parameters
     ----------
@@ -18,25 +23,25 @@ def plan_at(rules: Mapping[str, FieldRule]) -> ObjectPlan:
     for path, rule in rules.items():
         head, _, rest = path.partition(".")
         tree.setdefault(head, {})[rest] = rule
-    return ObjectPlan(dict(_member(head, nested) for head, nested in tree.items()))
+    return ObjectTranslator(dict(_member(head, nested) for head, nested in tree.items()))
 
 
 def _member(head: str, nested: Mapping[str, FieldRule]) -> tuple[str, FieldRule]:
-    rule = nested[""] if "" in nested else plan_at(nested)
+    rule = nested[""] if "" in nested else translator_at(nested)
     while head.endswith(("[]", "{}")):
-        rule = ListPlan(rule) if head.endswith("[]") else MapPlan(rule)
+        rule = ListTranslator(rule) if head.endswith("[]") else MapTranslator(rule)
         head = head[:-2]
     return head, rule
 
 
-def merged(*plans: ObjectPlan) -> ObjectPlan:
-    """Merge plans; where two have rules for a member, both must be plain plans."""
+def merged(*translators: ObjectTranslator) -> ObjectTranslator:
+    """Merge translators; where two have rules for a member, both must be plain translators."""
     rules: dict[str, FieldRule] = {}
-    for plan in plans:
-        for key, rule in plan.rules.items():
+    for translator in translators:
+        for key, rule in translator.rules.items():
             present = rules.get(key)
-            if isinstance(present, ObjectPlan) and isinstance(rule, ObjectPlan):
+            if isinstance(present, ObjectTranslator) and isinstance(rule, ObjectTranslator):
                 rules[key] = merged(present, rule)
             else:
                 rules[key] = rule
-    return ObjectPlan(rules)
+    return ObjectTranslator(rules)

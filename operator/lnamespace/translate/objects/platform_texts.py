@@ -2,7 +2,7 @@
 
 import re
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 
 _POLICY = re.compile(
     r"((?:Validating|Mutating)AdmissionPolicy) '([^']*)' with binding '[^']*' (denied request: )?"
@@ -12,7 +12,7 @@ _DIALLED = re.compile(r"failed to call webhook: (?:[A-Z][a-z]+ )?\"https?://([^/
 _UNANSWERED = "failed to call webhook: a webhook of the platform does not answer"
 
 
-def without_platform(view: View, text: str) -> str:
+def without_platform(view: TenantView, text: str) -> str:
     """Return the text of a refusal without names, addresses and expressions of the platform's.
 
     A policy of the tenant has the prefix, and its webhooks are called through the gateway. The
@@ -26,7 +26,7 @@ def without_platform(view: View, text: str) -> str:
     return text
 
 
-def _policies(view: View, text: str) -> str:
+def _policies(view: TenantView, text: str) -> str:
     found = _POLICY.search(text)
     if found is None or found[2].startswith(view.prefix):
         return text
@@ -36,6 +36,6 @@ def _policies(view: View, text: str) -> str:
     return f"{text[: found.start()]}{found[1]} of the platform {found[3] or ''}{said}"
 
 
-def _is_own(view: View, host: str) -> bool:
+def _is_own(view: TenantView, host: str) -> bool:
     route = view.webhook_route
     return route is not None and host.partition(":")[0] == route.service.host

@@ -8,14 +8,14 @@
 
 from collections.abc import Callable
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import KeyPlan, Spelling
-from lnamespace.translate.objects.spellings import DEVICE_CLASS, STORAGE_CLASS
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.spellings import DEVICE_CLASS_NAME, STORAGE_CLASS_NAME
+from lnamespace.translate.objects.translators import KeyTranslator, Spelling
 from lnamespace.translate.protocol.resources import ResourceType
 
 _CLASSES = {
-    ".storageclass.storage.k8s.io": STORAGE_CLASS.resource,
-    ".deviceclass.resource.k8s.io": DEVICE_CLASS.resource,
+    ".storageclass.storage.k8s.io": STORAGE_CLASS_NAME.resource,
+    ".deviceclass.resource.k8s.io": DEVICE_CLASS_NAME.resource,
 }
 CLASS_SUFFIXES = tuple(_CLASSES)
 """The text after the class in the name of a counted resource."""
@@ -24,12 +24,12 @@ DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource
 """The prefixes of the names of resources that are devices of a class."""
 
 
-def resource_key_up(view: View, key: str) -> str:
+def resource_key_up(view: TenantView, key: str) -> str:
     """Return a key of a resource in upstream spelling."""
     return _translated(key, view.name_up, view.group_up)
 
 
-def resource_key_down(view: View, key: str) -> str:
+def resource_key_down(view: TenantView, key: str) -> str:
     """Return a key of a resource in tenant spelling."""
     return _translated(key, view.name_down, view.group_down)
 
@@ -44,7 +44,7 @@ def _translated(
         return f"{_COUNT}{plural}{dot}{group(rest) or rest}"
     head, slash, what = key.partition("/")
     if key.startswith(DEVICES):
-        return f"{head}/{name(DEVICE_CLASS.resource, what) or what}"
+        return f"{head}/{name(DEVICE_CLASS_NAME.resource, what) or what}"
     for suffix, resource in _CLASSES.items():
         if slash and head.endswith(suffix):
             own = head.removesuffix(suffix)
@@ -52,5 +52,5 @@ def _translated(
     return key
 
 
-RESOURCE_KEYS = KeyPlan(resource_key_up, resource_key_down)
+RESOURCE_KEYS = KeyTranslator(resource_key_up, resource_key_down)
 RESOURCE_NAME = Spelling(resource_key_up, resource_key_down)

@@ -6,24 +6,24 @@ from functools import partial
 from typing import Any
 
 from lnamespace.kube.resources import RBAC
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import (
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.spellings import (
+    API_VERSION,
+    CLUSTER_ROLE_NAME,
+    GROUP,
+    NAMESPACE_SPELLING,
+    OWNER_VERSION,
+)
+from lnamespace.translate.objects.translators import (
     Encoded,
     FieldRule,
-    Foreign,
+    ForeignObject,
     KeepsKeys,
     Leaf,
-    Scope,
+    TranslationContext,
     list_of,
     object_of,
     text_of,
-)
-from lnamespace.translate.objects.spellings import (
-    API_VERSION,
-    CLUSTER_ROLE,
-    GROUP,
-    NAMESPACE,
-    OWNER_VERSION,
 )
 from lnamespace.translate.protocol.quoting import go_quote
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
@@ -39,47 +39,47 @@ A tenant's ClusterRoles begin with the tenant's prefix, and nobody else creates 
 _MEMBERS: dict[str, FieldRule] = {
     "apiVersion": API_VERSION,
     "apiGroup": GROUP,
-    "namespace": NAMESPACE,
+    "namespace": NAMESPACE_SPELLING,
 }
 
 
 @dataclass(frozen=True)
-class ReferencePlan(KeepsKeys):
+class ReferenceTranslator(KeepsKeys):
     """The translation of references with ``apiVersion`` or ``apiGroup``, ``kind`` and ``name``.
 
     A kind that the tenant is not served keeps its name.
     """
 
     rules: Mapping[str, FieldRule] = field(default_factory=lambda: _MEMBERS)
-    guarded = True
+    changes_only_with_tenant_name = True
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a reference in upstream spelling."""
         members = object_of(value)
-        return value if members is None else self.members_up(members, scope)
+        return value if members is None else self.members_up(members, context)
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate the members of a reference in place, and return them."""
-        resource = referenced_type(members, scope.view)
+        resource = referenced_type(members, context.view)
         for key, rule in self.rules.items():
             if key in members:
-                members[key] = rule.up(members[key], scope)
-        _rename(members, resource, scope.view.name_up)
+                members[key] = rule.up(members[key], context)
+        _rename(members, resource, context.view.name_up)
         return members
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a reference in tenant spelling."""
-        if scope.tenant_bytes not in bytes(value):
+        if context.tenant_bytes not in bytes(value):
             return value
         members = object_of(value)
-        return value if members is None else self.members_down(members, scope)
+        return value if members is None else self.members_down(members, context)
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate the members of a reference in place, and return them."""
         for key, rule in self.rules.items():
             if key in members:
-                members[key] = rule.down(members[key], scope)
-        _rename(members, referenced_type(members, scope.view), partial(_name_down, scope.view))
+                members[key] = rule.down(members[key], context)
+        _rename(members, referenced_type(members, context.view), partial(_name_down, context.view))
         return members
 
     def child(self, key: str) -> FieldRule | None:
@@ -87,11 +87,11 @@ class ReferencePlan(KeepsKeys):
         return self.rules.get(key)
 
 
-REFERENCE = ReferencePlan()
-OWNER = ReferencePlan(_MEMBERS | {"apiVersion": OWNER_VERSION})
+REFERENCE = ReferenceTranslator()
+OWNER = ReferenceTranslator(_MEMBERS | {"apiVersion": OWNER_VERSION})
 
 
-def _name_down(view: View, resource: ResourceType, name: str) -> str | None:
+def _name_down(view: TenantView, resource: ResourceType, name: str) -> str | None:
     """Return a referenced name in tenant spelling; None if it is not the tenant's.
 
     This includes shared kinds, of which the tenant has no objects: a reference to the node ``n`` is
@@ -102,7 +102,7 @@ def _name_down(view: View, resource: ResourceType, name: str) -> str | None:
     return view.name_down(resource, name)
 
 
-def referenced_type(members: Encoded, view: View) -> ResourceType | None:
+def referenced_type(members: Encoded, view: TenantView) -> ResourceType | None:
     """Return the type of a reference in tenant spelling, or None if it is not served."""
     kind = _text(members, "kind")
     version = _text(members, "apiVersion")
@@ -129,25 +129,25 @@ def _rename(
 
 
 @dataclass(frozen=True)
-class OwnersPlan(Leaf):
+class OwnersTranslator(Leaf):
     """The translation of ``metadata.ownerReferences``; the platform's own kinds are hidden."""
 
-    guarded = False
+    changes_only_with_tenant_name = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return owners in upstream spelling."""
         owners = list_of(value)
-        return value if owners is None else [OWNER.up(each, scope) for each in owners]
+        return value if owners is None else [OWNER.up(each, context) for each in owners]
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return owners in tenant spelling."""
         raw = bytes(value)
-        domain = scope.view.tenant_label.partition("/")[0]
-        if scope.tenant_bytes not in raw and domain.encode() not in raw:
+        domain = context.view.tenant_label.partition("/")[0]
+        if context.tenant_bytes not in raw and domain.encode() not in raw:
             return value
         owners = [object_of(each) or {} for each in list_of(value) or []]
         shown = [each for each in owners if not _text(each, "apiVersion").startswith(domain)]
-        return [OWNER.members_down(each, scope) for each in shown]
+        return [OWNER.members_down(each, context) for each in shown]
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of an owner, whatever its index."""
@@ -156,34 +156,34 @@ class OwnersPlan(Leaf):
 
 
 @dataclass(frozen=True)
-class SubjectPlan(Leaf):
+class SubjectTranslator(Leaf):
     """The translation of a subject of a binding: a user, a group or a ServiceAccount."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a subject in upstream spelling, which is no user of the platform."""
         subject = object_of(value)
         if subject is None:
             return value
         if "namespace" in subject:
-            subject["namespace"] = NAMESPACE.up(subject["namespace"], scope)
-        spell = {"User": scope.view.user_up, "Group": scope.view.user_group_up}
+            subject["namespace"] = NAMESPACE_SPELLING.up(subject["namespace"], context)
+        spell = {"User": context.view.user_up, "Group": context.view.user_group_up}
         return _named(subject, spell.get(_text(subject, "kind")))
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a subject in tenant spelling."""
-        if scope.tenant_bytes not in bytes(value):
+        if context.tenant_bytes not in bytes(value):
             return value
         subject = object_of(value)
         if subject is None:
             return value
         if "namespace" in subject:
-            subject["namespace"] = NAMESPACE.down(subject["namespace"], scope)
-        spell = {"User": scope.view.user_down, "Group": scope.view.user_group_down}
+            subject["namespace"] = NAMESPACE_SPELLING.down(subject["namespace"], context)
+        spell = {"User": context.view.user_down, "Group": context.view.user_group_down}
         return _named(subject, spell.get(_text(subject, "kind")))
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of the namespace; that of the name needs the kind beside it."""
-        return NAMESPACE if key == "namespace" else None
+        return NAMESPACE_SPELLING if key == "namespace" else None
 
 
 def _named(subject: Encoded, spell: Callable[[str], str | None] | None) -> Encoded:
@@ -194,7 +194,7 @@ def _named(subject: Encoded, spell: Callable[[str], str | None] | None) -> Encod
 
 
 @dataclass(frozen=True)
-class RoleRefPlan(Leaf):
+class RoleRefTranslator(Leaf):
     """The translation of ``roleRef``.
 
     Parameters
@@ -207,11 +207,11 @@ class RoleRefPlan(Leaf):
     inert: bool = False
 
     @property
-    def guarded(self) -> bool:  # type: ignore[override]
+    def changes_only_with_tenant_name(self) -> bool:  # type: ignore[override]
         """Return whether the tenant's name is in every value that changes."""
         return not self.inert
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a role reference in upstream spelling."""
         role = object_of(value)
         name, kind = _text(role or {}, "name"), _text(role or {}, "kind")
@@ -219,17 +219,17 @@ class RoleRefPlan(Leaf):
             raise _no_cluster_role(kind)
         if role is None or not name or kind == "Role":
             return value if role is None else role
-        role["name"] = (INERT if self.inert else "") + scope.view.name_up(CLUSTER_ROLE, name)
+        role["name"] = (INERT if self.inert else "") + context.view.name_up(CLUSTER_ROLE_NAME, name)
         return role
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a role reference in tenant spelling."""
         role = object_of(value)
         if role is None or _text(role, "kind") != "ClusterRole":
             return value
         name = _text(role, "name")
         name = name.removeprefix(INERT) if self.inert else name
-        role["name"] = scope.view.name_down(CLUSTER_ROLE, name) or name
+        role["name"] = context.view.name_down(CLUSTER_ROLE_NAME, name) or name
         return role
 
 
@@ -240,8 +240,8 @@ def _no_cluster_role(kind: str) -> Refused:
     return invalid(RBAC, "ClusterRoleBinding", "", [cause])
 
 
-def refuse_foreign_claim(value: Any, scope: Scope) -> None:
-    """Raise Foreign unless a reference is to a namespace of this tenant."""
+def refuse_foreign_claim(value: Any, context: TranslationContext) -> None:
+    """Raise ForeignObject unless a reference is to a namespace of this tenant."""
     claim = object_of(value) or {}
-    if not scope.view.namespace_down(_text(claim, "namespace")):
-        raise Foreign
+    if not context.view.namespace_down(_text(claim, "namespace")):
+        raise ForeignObject

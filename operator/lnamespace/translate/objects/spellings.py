@@ -4,25 +4,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.kube.resources import RBAC
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import Foreign, Leaf, Scope, Spelling, text_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.translators import (
+    ForeignObject,
+    Leaf,
+    Spelling,
+    TranslationContext,
+    text_of,
+)
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import forbidden
 
 
-def _namespace_or_all_up(view: View, namespace: str) -> str:
+def _namespace_or_all_up(view: TenantView, namespace: str) -> str:
     return namespace if namespace == "*" else view.namespace_up(namespace)
 
 
-NAMESPACE = Spelling(View.namespace_up, View.namespace_down)
+NAMESPACE_SPELLING = Spelling(TenantView.namespace_up, TenantView.namespace_down)
 """The name of a namespace; empty stays empty."""
-NAMESPACE_OR_ALL = Spelling(_namespace_or_all_up, View.namespace_down)
+NAMESPACE_OR_ALL = Spelling(_namespace_or_all_up, TenantView.namespace_down)
 """The name of a namespace, or ``*``."""
-OWNER_VERSION = Spelling(View.owner_version_up, View.api_version_down)
-GROUP = Spelling(View.group_up, View.group_down)
-API_VERSION = Spelling(View.api_version_up, View.api_version_down)
-USER = Spelling(View.user_up, View.user_down)
-USER_GROUP = Spelling(View.user_group_up, View.user_group_down)
+OWNER_VERSION = Spelling(TenantView.owner_version_up, TenantView.api_version_down)
+GROUP = Spelling(TenantView.group_up, TenantView.group_down)
+API_VERSION = Spelling(TenantView.api_version_up, TenantView.api_version_down)
+USER = Spelling(TenantView.user_up, TenantView.user_down)
+USER_GROUP = Spelling(TenantView.user_group_up, TenantView.user_group_down)
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,15 @@ class NameOf(Leaf):
 
     resource: ResourceType
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a name in upstream spelling."""
         name = text_of(value)
-        return value if name is None else scope.view.name_up(self.resource, name)
+        return value if name is None else context.view.name_up(self.resource, name)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a name in tenant spelling; a name that is the platform's stays."""
         name = text_of(value)
-        below = None if name is None else scope.view.name_down(self.resource, name)
+        below = None if name is None else context.view.name_down(self.resource, name)
         return value if below is None else below
 
 
@@ -51,42 +57,44 @@ def _cluster_scoped(group: str, plural: str, kind: str) -> ResourceType:
     return ResourceType(group, plural, kind, namespaced=False)
 
 
-PERSISTENT_VOLUME = NameOf(_cluster_scoped("", "persistentvolumes", "PersistentVolume"))
-STORAGE_CLASS = NameOf(_cluster_scoped("storage.k8s.io", "storageclasses", "StorageClass"))
-VOLUME_ATTRIBUTES_CLASS = NameOf(
+PERSISTENT_VOLUME_NAME = NameOf(_cluster_scoped("", "persistentvolumes", "PersistentVolume"))
+STORAGE_CLASS_NAME = NameOf(_cluster_scoped("storage.k8s.io", "storageclasses", "StorageClass"))
+VOLUME_ATTRIBUTES_CLASS_NAME = NameOf(
     _cluster_scoped("storage.k8s.io", "volumeattributesclasses", "VolumeAttributesClass")
 )
-PRIORITY_CLASS = NameOf(_cluster_scoped("scheduling.k8s.io", "priorityclasses", "PriorityClass"))
-RUNTIME_CLASS = NameOf(_cluster_scoped("node.k8s.io", "runtimeclasses", "RuntimeClass"))
-INGRESS_CLASS = NameOf(_cluster_scoped("networking.k8s.io", "ingressclasses", "IngressClass"))
-DEVICE_CLASS = NameOf(_cluster_scoped("resource.k8s.io", "deviceclasses", "DeviceClass"))
-CLUSTER_TRUST_BUNDLE = NameOf(
+PRIORITY_CLASS_NAME = NameOf(
+    _cluster_scoped("scheduling.k8s.io", "priorityclasses", "PriorityClass")
+)
+RUNTIME_CLASS_NAME = NameOf(_cluster_scoped("node.k8s.io", "runtimeclasses", "RuntimeClass"))
+INGRESS_CLASS_NAME = NameOf(_cluster_scoped("networking.k8s.io", "ingressclasses", "IngressClass"))
+DEVICE_CLASS_NAME = NameOf(_cluster_scoped("resource.k8s.io", "deviceclasses", "DeviceClass"))
+CLUSTER_TRUST_BUNDLE_NAME = NameOf(
     _cluster_scoped("certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle")
 )
 PLATFORMS_ROLES = "lcluster:"
 """The beginning of the names of the platform's Roles and RoleBindings in tenants' namespaces."""
-CLUSTER_ROLE = _cluster_scoped(RBAC, "clusterroles", "ClusterRole")
+CLUSTER_ROLE_NAME = _cluster_scoped(RBAC, "clusterroles", "ClusterRole")
 
 
 @dataclass(frozen=True)
 class OwnName(Leaf):
     """The translation of ``metadata.name`` of a cluster-scoped object."""
 
-    guarded = False
+    changes_only_with_tenant_name = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the name in upstream spelling."""
         name = text_of(value)
-        return value if name is None else scope.view.name_up(scope.resource, name)
+        return value if name is None else context.view.name_up(context.resource, name)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the name in tenant spelling."""
         name = text_of(value)
         if name is None:
             return value
-        below = scope.view.name_down(scope.resource, name)
+        below = context.view.name_down(context.resource, name)
         if below is None:
-            raise Foreign
+            raise ForeignObject
         return below
 
 
@@ -97,23 +105,23 @@ class OwnRoleName(Leaf):
     The platform binds the tenant's account in each of its namespaces.
     """
 
-    guarded = False
+    changes_only_with_tenant_name = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the name; refuse one of the platform."""
         name = text_of(value)
         if name is not None and name.startswith(PLATFORMS_ROLES):
             raise forbidden(
-                scope.resource.group_resource, name, "names that begin so are the platform's"
+                context.resource.group_resource, name, "names that begin so are the platform's"
             )
         return value
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the name."""
-        del scope
+        del context
         name = text_of(value)
         if name is not None and name.startswith(PLATFORMS_ROLES):
-            raise Foreign
+            raise ForeignObject
         return value
 
 
@@ -121,28 +129,28 @@ class OwnRoleName(Leaf):
 class OwnNamespace(Leaf):
     """The translation of ``metadata.namespace``."""
 
-    guarded = False
+    changes_only_with_tenant_name = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the namespace in upstream spelling."""
-        return NAMESPACE.up(value, scope)
+        return NAMESPACE_SPELLING.up(value, context)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the namespace in tenant spelling."""
         namespace = text_of(value)
         if namespace is None:
             return value
-        below = scope.view.namespace_down(namespace)
+        below = context.view.namespace_down(namespace)
         if below is None:
-            raise Foreign
+            raise ForeignObject
         return below
 
 
-def _with_prefix(view: View, name: str) -> str:
+def _with_prefix(view: TenantView, name: str) -> str:
     return view.prefix + name if name else name
 
 
-def _without_prefix(view: View, name: str) -> str:
+def _without_prefix(view: TenantView, name: str) -> str:
     return name.removeprefix(view.prefix)
 
 
@@ -150,7 +158,7 @@ PREFIXED = Spelling(_with_prefix, _without_prefix)
 """A name that is the tenant's own whatever the platform publishes."""
 
 
-def _driver_up(view: View, driver: str) -> str:
+def _driver_up(view: TenantView, driver: str) -> str:
     return driver if driver in view.allowances.csi_drivers else _with_prefix(view, driver)
 
 

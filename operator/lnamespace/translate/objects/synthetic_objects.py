@@ -14,7 +14,7 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.list_options import (
     INITIAL_EVENTS_END,
     begins_with_everything,
@@ -211,7 +211,9 @@ class SyntheticObjects:
 _TYPE = frozenset({"kind", "apiVersion"})
 
 
-def build_synthetic_objects(request: ResourceRequest, view: View, accept: str) -> SyntheticObjects:
+def build_synthetic_objects(
+    request: ResourceRequest, view: TenantView, accept: str
+) -> SyntheticObjects:
     """Return the objects that a request reads.
 
     Parameters

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
-from lnamespace.translate.names.view import SERVICE_ACCOUNTS_GROUP, View
+from lnamespace.translate.names.tenant_view import SERVICE_ACCOUNTS_GROUP, TenantView
 from lnamespace.translate.objects.quotas import CLASS_SUFFIXES, DEVICES
 
 _BEFORE = 120
@@ -79,7 +79,7 @@ _STORAGE_KEY = re.compile(r"(/registry/[^\s,]+)")
 class _Occurrence:
     """A name that begins with the prefix, and the text around it."""
 
-    view: View
+    view: TenantView
     before: str
     after: str
     """Begins with the name."""
@@ -144,7 +144,7 @@ class _Occurrence:
 
 
 def names_down(
-    view: View,
+    view: TenantView,
     text: str,
     groups: frozenset[str] = frozenset(),
     namespace: str = "",
@@ -173,7 +173,9 @@ def names_down(
     return "".join(parts)
 
 
-def _words_down(view: View, text: str, groups: frozenset[str], namespace: str, at_most: int) -> str:
+def _words_down(
+    view: TenantView, text: str, groups: frozenset[str], namespace: str, at_most: int
+) -> str:
     shown, start = list[str](), 0
     for _ in range(at_most):
         at = text.find(view.prefix, start)
@@ -201,14 +203,14 @@ def _has_prefix(found: _Occurrence) -> bool:
     )
 
 
-def _qualified(view: View, word: str) -> str:
+def _qualified(view: TenantView, word: str) -> str:
     """Return the word for a kind, with its group in tenant spelling: ``gadget.example.com``."""
     group, slash, kind = word.rpartition("/")
     word = f"{kind}.{group.partition('/')[0].removeprefix(view.prefix)}" if slash else word
     return word.replace(f".{view.prefix}", ".").lower()
 
 
-def _key_down(view: View, key: str) -> str:
+def _key_down(view: TenantView, key: str) -> str:
     """Return a key of the storage: ``/registry/[GROUP/]RESOURCE/[NAMESPACE/]NAME``."""
     above, _, name = key.rpartition("/")
     root, *segments = above.removeprefix("/").split("/")

@@ -9,14 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 from lnamespace.model.names import CLUSTERS_NAMESPACE
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.policy_expressions import policy_expression_down
 from lnamespace.translate.objects.confinement.volumes import empty_class
 from lnamespace.translate.objects.keys import private_domain
-from lnamespace.translate.objects.plans import Leaf, Scope, object_of, text_of
 from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import AT_MOST, names_down
+from lnamespace.translate.objects.translators import Leaf, TranslationContext, object_of, text_of
 
 
 @lru_cache(maxsize=4096)
@@ -27,7 +27,7 @@ def _account(tenant: str) -> re.Pattern[str]:
 
 
 def text_down(
-    view: View, text: str, group: str = "", namespace: str = "", at_most: int = AT_MOST
+    view: TenantView, text: str, group: str = "", namespace: str = "", at_most: int = AT_MOST
 ) -> str:
     """Return a text with this tenant's names in tenant spelling.
 
@@ -53,7 +53,7 @@ def text_down(
     return names_down(view, text, frozenset({group} if group else ()), namespace, at_most)
 
 
-def identities_down(view: View, text: str) -> str:
+def identities_down(view: TenantView, text: str) -> str:
     """Return a text with the tenant's users in tenant spelling, and without its account."""
     if view.tenant not in text:
         return text
@@ -62,27 +62,27 @@ def identities_down(view: View, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class TextPlan(Leaf):
+class TextTranslator(Leaf):
     """The translation of a text for people, on the way down only."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the text as it is."""
-        del scope
+        del context
         return value
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the text with the tenant's names in tenant spelling."""
-        if scope.tenant_bytes not in bytes(value):
+        if context.tenant_bytes not in bytes(value):
             return value
         text = text_of(value)
         if text is None:
             return value
-        at_most = min(scope.text_budget.names, AT_MOST)
-        scope.text_budget.spend(text.count(scope.view.prefix))
-        return text_down(scope.view, text, namespace=scope.namespace, at_most=at_most)
+        at_most = min(context.renaming_budget.names, AT_MOST)
+        context.renaming_budget.spend(text.count(context.view.prefix))
+        return text_down(context.view, text, namespace=context.namespace, at_most=at_most)
 
 
-TEXT = TextPlan()
+TEXT = TextTranslator()
 DISCOVERY_FAILURE = "NamespaceDeletionDiscoveryFailure"
 
 
@@ -94,14 +94,14 @@ class NamespaceCondition(Leaf):
     which may be another tenant's.
     """
 
-    guarded = False
+    changes_only_with_tenant_name = False
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the condition as it is."""
-        del scope
+        del context
         return value
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the condition with its text in tenant spelling."""
         condition = object_of(value)
         if condition is None or "message" not in condition:
@@ -110,5 +110,5 @@ class NamespaceCondition(Leaf):
         if failed and bytes(condition.get("status", b"")) == b'"True"':
             condition["message"] = "Discovery failed for some groups"
         else:
-            condition["message"] = TEXT.down(condition["message"], scope)
+            condition["message"] = TEXT.down(condition["message"], context)
         return condition

@@ -4,27 +4,27 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lnamespace.translate.objects.metadata import WholePlan
-from lnamespace.translate.objects.plans import Encoded, Scope, object_of, text_of
+from lnamespace.translate.objects.metadata import WholeObjectTranslator
+from lnamespace.translate.objects.translators import Encoded, TranslationContext, object_of, text_of
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 
 
 @dataclass(frozen=True)
-class SecretPlan(WholePlan):
+class SecretTranslator(WholeObjectTranslator):
     """The translation of Secrets: of the namespace in those with a token."""
 
     marks = (TOKEN_TYPE.encode(),)
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate a Secret in place and return it."""
-        _translate_data(members, scope.view.namespace_up)
-        return super().members_up(members, scope)
+        _translate_data(members, context.view.namespace_up)
+        return super().members_up(members, context)
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate a Secret in place and return it."""
-        _translate_data(members, scope.view.namespace_down)
-        return super().members_down(members, scope)
+        _translate_data(members, context.view.namespace_down)
+        return super().members_down(members, context)
 
 
 def _translate_data(members: Encoded, spell: Callable[[str], str | None]) -> None:

@@ -7,26 +7,32 @@ from msgspec.json import encode
 
 from lnamespace.model.names import SHARE_QUOTA
 from lnamespace.model.quantities import ShownTotals
-from lnamespace.translate.objects.plans import Encoded, Scope, list_of, object_of, text_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    TranslationContext,
+    list_of,
+    object_of,
+    text_of,
+)
 
 _PRINTED = re.compile(r"([^\s,]+): [^\s,]+")
 """A resource with its used and hard amounts in a cell."""
 
 
-def _totals_of(name: str | None, scope: Scope) -> ShownTotals | None:
+def _totals_of(name: str | None, context: TranslationContext) -> ShownTotals | None:
     """Return the totals to show for an object of that name; None if it shows its own values."""
-    resource, totals = scope.resource, scope.view.totals
+    resource, totals = context.resource, context.view.totals
     is_quota = (resource.group, resource.plural) == ("", "resourcequotas")
     return totals() if is_quota and totals and name == SHARE_QUOTA else None
 
 
-def totals_shown(members: Encoded, scope: Scope) -> Encoded:
+def totals_shown(members: Encoded, context: TranslationContext) -> Encoded:
     """Return an object; the ResourceQuota of a share with the totals instead of its own amounts.
 
     Its labels are the platform's, and would hide it.
     """
     metadata = object_of(members.get("metadata", b"null")) or {}
-    totals = _totals_of(text_of(metadata.get("name", b"null")), scope)
+    totals = _totals_of(text_of(metadata.get("name", b"null")), context)
     if totals is None or not totals.hard:
         return members
     metadata.pop("labels", None)
@@ -38,12 +44,12 @@ def totals_shown(members: Encoded, scope: Scope) -> Encoded:
     return members | {"spec": Raw(encode(spec)), "status": Raw(encode(status))}
 
 
-def printed_totals(row: Encoded, scope: Scope) -> Encoded:
+def printed_totals(row: Encoded, context: TranslationContext) -> Encoded:
     """Return the cells of a row of a table; those of a share with the totals."""
     cells = list_of(row.get("cells", b"null"))
     if not cells:
         return {}
-    totals = _totals_of(text_of(cells[0]), scope)
+    totals = _totals_of(text_of(cells[0]), context)
     if totals is None:
         return {}
 

@@ -30,7 +30,7 @@ _REFUSAL = f"only the following media types are accepted: {JSON}, {YAML}, {PROTO
 
 
 @dataclass(frozen=True)
-class Encoding:
+class NegotiatedEncoding:
     """The encoding of an answer, and the header Accept of the request upstream.
 
     Parameters
@@ -45,7 +45,7 @@ class Encoding:
     accept: str = JSON
 
 
-def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
+def encoding_of(request: ResourceRequest, accept: str) -> NegotiatedEncoding:
     """Return how to answer a request.
 
     Parameters
@@ -65,7 +65,7 @@ def encoding_of(request: ResourceRequest, accept: str) -> Encoding:
 
 
 @lru_cache(maxsize=1024)
-def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> Encoding:
+def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> NegotiatedEncoding:
     clauses = [
         each
         for each in accept_clauses(accept)
@@ -78,7 +78,7 @@ def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> Encoding
     chosen = [each for each in clauses if each.covers(media_type)]
     wanted = [each for each in chosen if verb in _READ or not each.transforms]
     asked = ", ".join(dict.fromkeys(_asked(each) for each in wanted)) or JSON
-    return Encoding(media_type, asked)
+    return NegotiatedEncoding(media_type, asked)
 
 
 def _served(verb: str, clauses: list[AcceptClause], *, custom: bool) -> Iterator[str]:

@@ -29,7 +29,7 @@ def has_repeated_keys(body: bytes) -> bool:
     if len(body) > MAX_SIZE:
         return False
     try:
-        json.loads(body, object_pairs_hook=_judge, parse_int=str)
+        json.loads(body, object_pairs_hook=_refuse_repeated, parse_int=str)
     except _RepeatedKey:
         return True
     except (ValueError, RecursionError):
@@ -37,7 +37,7 @@ def has_repeated_keys(body: bytes) -> bool:
     return False
 
 
-def _judge(pairs: list[tuple[str, Any]]) -> None:
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
     if len({key for key, _ in pairs}) != len(pairs):
         raise _RepeatedKey
 

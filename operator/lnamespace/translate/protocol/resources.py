@@ -109,7 +109,7 @@ class ResourceTable:
     types: tuple[ResourceType, ...] = ()
 
     @classmethod
-    def of(cls, types: Iterable[ResourceType]) -> "ResourceTable":
+    def from_types(cls, types: Iterable[ResourceType]) -> "ResourceTable":
         """Return the table of some types."""
         return cls(tuple(types))
 

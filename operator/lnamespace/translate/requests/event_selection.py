@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lnamespace.kube.resources import DEFAULT_NAMESPACE
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.selectors import FieldTerm, exact_match
 
 
 @dataclass(frozen=True)
-class JudgedTerm:
+class TranslatedTerm:
     """A term of a field selector in upstream spelling.
 
     Parameters
@@ -49,19 +49,19 @@ class EventSelector:
     about: str
     namespace: str
     terms: tuple[FieldTerm, ...]
-    view: View
+    view: TenantView
 
-    def judge(self, term: FieldTerm) -> JudgedTerm:
+    def translate(self, term: FieldTerm) -> TranslatedTerm:
         """Return one term on the involved object in upstream spelling."""
         match term.field.removeprefix(f"{self.about}."):
             case "apiVersion":
-                return JudgedTerm(replace(term, value=self.view.api_version_up(term.value)))
+                return TranslatedTerm(replace(term, value=self.view.api_version_up(term.value)))
             case "name":
-                return self._judge_name(term)
+                return self._translate_name(term)
             case "namespace":
-                return self._judge_namespace(term)
+                return self._translate_namespace(term)
             case _:
-                return JudgedTerm(term)
+                return TranslatedTerm(term)
 
     @cached_property
     def _types(self) -> set[ResourceType | None]:
@@ -90,21 +90,21 @@ class EventSelector:
             if namespace is None or each is None or each.namespaced is bool(namespace)
         )
 
-    def _judge_name(self, term: FieldTerm) -> JudgedTerm:
+    def _translate_name(self, term: FieldTerm) -> TranslatedTerm:
         names = {
             term.value if each is None else self.view.name_up(each, term.value)
             for each in self._named_types
         }
         if len(names) == 1:
-            return JudgedTerm(replace(term, value=names.pop()))
-        return JudgedTerm(None, residual=True)
+            return TranslatedTerm(replace(term, value=names.pop()))
+        return TranslatedTerm(None, residual=True)
 
-    def _judge_namespace(self, term: FieldTerm) -> JudgedTerm:
+    def _translate_namespace(self, term: FieldTerm) -> TranslatedTerm:
         namespaced = {each is None or each.namespaced for each in self._types}
         upstream = replace(term, value=self.view.namespace_up(term.value))
         if namespaced == {True} or term.value not in {"", DEFAULT_NAMESPACE}:
-            return JudgedTerm(upstream)
+            return TranslatedTerm(upstream)
         if term.negated:
-            return JudgedTerm(None, residual=True)
+            return TranslatedTerm(None, residual=True)
         in_default = replace(term, value=self.view.namespace_up(DEFAULT_NAMESPACE))
-        return JudgedTerm(in_default, residual=namespaced != {False} or bool(term.value))
+        return TranslatedTerm(in_default, residual=namespaced != {False} or bool(term.value))

@@ -8,7 +8,7 @@ the subresource ``proxy`` keep their other headers, but none of those.
 import re
 from collections.abc import Sequence
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.texts import text_down
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.verbs import CONNECTIONS
@@ -71,7 +71,7 @@ def headers_up(request: ResourceRequest, headers: Headers, accept: str) -> Heade
     return (*ours, ("accept", STREAM_ACCEPT), *kept, *_protocols(headers))
 
 
-def headers_down(headers: Headers, view: View, base: str = "") -> Headers:
+def headers_down(headers: Headers, view: TenantView, base: str = "") -> Headers:
     """Return the headers of an answer to the client, without those of its body.
 
     Parameters
@@ -97,7 +97,7 @@ def merged_headers(answers: Sequence[Headers]) -> Headers:
     return (*first, *dict.fromkeys(warnings))
 
 
-def proxied_headers_down(headers: Headers, view: View, base: str = "") -> Headers:
+def proxied_headers_down(headers: Headers, view: TenantView, base: str = "") -> Headers:
     """Return the headers that a server behind a proxy answered, without those of its body.
 
     Cookies are dropped: a browser would send them to every tenant on the same host.
@@ -110,7 +110,7 @@ def proxied_headers_down(headers: Headers, view: View, base: str = "") -> Header
     return tuple(each for each in located if each[1] or each[0] != "location")
 
 
-def location_down(location: str, view: View, base: str = "") -> str:
+def location_down(location: str, view: TenantView, base: str = "") -> str:
     """Return a Location in tenant spelling; empty if it leads out of the tenant's cluster."""
     found = _OBJECT_PATH.fullmatch(location)
     if found is None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.kube.resources import RBAC
-from lnamespace.translate.names.view import NAMESPACES, View
+from lnamespace.translate.names.tenant_view import NAMESPACES, TenantView
 from lnamespace.translate.objects.confinement.certificates import signer_up
 from lnamespace.translate.objects.confinement.kinds import rules_of
-from lnamespace.translate.objects.confinement.rules import Mapped
+from lnamespace.translate.objects.confinement.rules import MappedField
 from lnamespace.translate.objects.keys import manager_up, own_key_up, role_key_up
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
@@ -17,7 +17,7 @@ from lnamespace.translate.protocol.selectors import (
     parse_field_selector,
 )
 from lnamespace.translate.protocol.status import bad_request
-from lnamespace.translate.requests.event_selection import EventSelector, JudgedTerm
+from lnamespace.translate.requests.event_selection import EventSelector, TranslatedTerm
 
 CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
 SIGNING_REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
@@ -26,7 +26,7 @@ EVENTS = {"": "involvedObject", "events.k8s.io": "regarding"}
 
 
 def fields_up(
-    request: ResourceRequest, terms: tuple[FieldTerm, ...], view: View
+    request: ResourceRequest, terms: tuple[FieldTerm, ...], view: TenantView
 ) -> tuple[FieldTerm, ...]:
     """Return a field selector in upstream spelling, without terms that can only be filtered later.
 
@@ -35,14 +35,14 @@ def fields_up(
     Refused
         If such a term is in the selector of a deletion, which would then delete too much.
     """
-    judged = _judged(request, terms, view)
-    residual = [term for term, each in zip(terms, judged, strict=True) if each.residual]
+    translated = _translated(request, terms, view)
+    residual = [term for term, each in zip(terms, translated, strict=True) if each.residual]
     if residual and request.verb == "deletecollection":
         raise bad_request(f"field selector on {residual[0].field} needs the kind of the object")
-    return tuple(each.upstream for each in judged if each.upstream is not None)
+    return tuple(each.upstream for each in translated if each.upstream is not None)
 
 
-def residual_fields(request: ResourceRequest, view: View) -> tuple[FieldTerm, ...]:
+def residual_fields(request: ResourceRequest, view: TenantView) -> tuple[FieldTerm, ...]:
     """Return the terms by which objects in tenant spelling must still be filtered.
 
     The API server finds too many objects where a selector on Events does not name the kind
@@ -51,14 +51,14 @@ def residual_fields(request: ResourceRequest, view: View) -> tuple[FieldTerm, ..
     if request.verb not in {"list", "watch"} or request.resource.kind != "Event":
         return ()
     terms = parse_field_selector(request.parameter("fieldSelector") or "")
-    judged = _judged(request, terms, view)
-    return tuple(term for term, each in zip(terms, judged, strict=True) if each.residual)
+    translated = _translated(request, terms, view)
+    return tuple(term for term, each in zip(terms, translated, strict=True) if each.residual)
 
 
 def labels_up(
     request: ResourceRequest,
     requirements: tuple[LabelTerm, ...],
-    view: View,
+    view: TenantView,
     *,
     own: bool = True,
 ) -> tuple[LabelTerm, ...]:
@@ -73,22 +73,24 @@ def labels_up(
     return tuple(_label_up(request.resource, each, view, own=own) for each in requirements)
 
 
-def _judged(
-    request: ResourceRequest, terms: tuple[FieldTerm, ...], view: View
-) -> tuple[JudgedTerm, ...]:
+def _translated(
+    request: ResourceRequest, terms: tuple[FieldTerm, ...], view: TenantView
+) -> tuple[TranslatedTerm, ...]:
     """Return the terms in upstream spelling."""
     resource = request.resource
     about = EVENTS.get(resource.group) if resource.plural == "events" else None
     if about is None:
-        return tuple(_judge(resource, each, view) for each in terms)
+        return tuple(_translate(resource, each, view) for each in terms)
     events = EventSelector(about, request.namespace, terms, view)
     return tuple(
-        events.judge(each) if each.field.startswith(f"{about}.") else _judge(resource, each, view)
+        events.translate(each)
+        if each.field.startswith(f"{about}.")
+        else _translate(resource, each, view)
         for each in terms
     )
 
 
-def _judge(resource: ResourceType, term: FieldTerm, view: View) -> JudgedTerm:
+def _translate(resource: ResourceType, term: FieldTerm, view: TenantView) -> TranslatedTerm:
     value = term.value
     if term.field == "metadata.name":
         value = view.name_up(resource, value)
@@ -98,16 +100,16 @@ def _judge(resource: ResourceType, term: FieldTerm, view: View) -> JudgedTerm:
         value = signer_up(value, view)
     elif value and (rule := _mapping(resource, term.field)):
         value = rule.up(value, view)
-    return JudgedTerm(replace(term, value=value))
+    return TranslatedTerm(replace(term, value=value))
 
 
-def _mapping(resource: ResourceType, field: str) -> Mapped | None:
+def _mapping(resource: ResourceType, field: str) -> MappedField | None:
     """Return the rule by which a field is written in another way upstream."""
-    rules = (each for each in rules_of(resource) if isinstance(each, Mapped))
+    rules = (each for each in rules_of(resource) if isinstance(each, MappedField))
     return next((each for each in rules if ".".join(each.path) == field), None)
 
 
-def _label_up(resource: ResourceType, term: LabelTerm, view: View, *, own: bool) -> LabelTerm:
+def _label_up(resource: ResourceType, term: LabelTerm, view: TenantView, *, own: bool) -> LabelTerm:
     if term.key == view.tenant_label:
         # Tenants see no object with this label, and upstream no object has the translated key.
         return replace(term, key=own_key_up(view, term.key))

@@ -5,7 +5,12 @@ from enum import StrEnum
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import CLUSTER_ACCOUNT_BINDING, SHARE_QUOTA
-from lnamespace.translate.names.view import NAMESPACES, PERSISTENT_VOLUMES, View, is_provisioned
+from lnamespace.translate.names.tenant_view import (
+    NAMESPACES,
+    PERSISTENT_VOLUMES,
+    TenantView,
+    is_provisioned,
+)
 from lnamespace.translate.objects.labels import CLAIMED_BY
 from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
@@ -54,7 +59,7 @@ class ListedObjects(StrEnum):
 
 def upstream_target(
     request: ResourceRequest,
-    view: View,
+    view: TenantView,
     *,
     listed: ListedObjects = ListedObjects.OWN,
     upstream_continue: str = "",
@@ -89,7 +94,7 @@ def upstream_target(
     return f"{path}{request.tail}" + (f"?{encode_query(query)}" if query else "")
 
 
-def refuse_foreign_write(request: ResourceRequest, view: View) -> None:
+def refuse_foreign_write(request: ResourceRequest, view: TenantView) -> None:
     """Refuse to write an object that the platform publishes, or a part that only it writes.
 
     Raises
@@ -122,7 +127,7 @@ def refuse_deletion(request: ResourceRequest) -> None:
         raise forbidden(NAMESPACES, request.name, "this namespace may not be deleted")
 
 
-def _refuse_hidden(request: ResourceRequest, view: View) -> None:
+def _refuse_hidden(request: ResourceRequest, view: TenantView) -> None:
     """Refuse requests for the binding of the tenant's account, and for unpublished objects."""
     resource, name = request.resource.group_resource, request.name
     if resource in NAMESPACE_ROLES and name.startswith(PLATFORMS_ROLES):
@@ -161,7 +166,7 @@ def manager_of(user_agent: str, content_type: str = "") -> str:
     return name or "unknown"
 
 
-def _segments(request: ResourceRequest, view: View) -> Iterator[str]:
+def _segments(request: ResourceRequest, view: TenantView) -> Iterator[str]:
     resource = request.resource
     yield from ("apis", view.group_up(resource.group)) if resource.group else ("api",)
     yield request.version
@@ -182,7 +187,7 @@ def _manages_fields(request: ResourceRequest) -> bool:
     )
 
 
-def _query(request: ResourceRequest, view: View, listed: ListedObjects) -> Query:
+def _query(request: ResourceRequest, view: TenantView, listed: ListedObjects) -> Query:
     """Return the query upstream; that of a proxied request belongs to the server behind it."""
     if request.subresource == "proxy":
         return request.query
@@ -194,14 +199,14 @@ def _query(request: ResourceRequest, view: View, listed: ListedObjects) -> Query
         and not (key == "fieldManager" and not value)
     )
     query = (*kept, *_selectors(request, view, listed))
-    if request.verb in LISTING_VERBS and _judged_below(request, view, listed):
+    if request.verb in LISTING_VERBS and _is_filtered_below(request, view, listed):
         # The rows of a table are judged by their objects.
         others = tuple(each for each in query if each[0] != "includeObject")
         return (*others, ("includeObject", "Object"))
     return query
 
 
-def _judged_below(request: ResourceRequest, view: View, listed: ListedObjects) -> bool:
+def _is_filtered_below(request: ResourceRequest, view: TenantView, listed: ListedObjects) -> bool:
     """Return whether objects must be read, not only their names, to filter the answer."""
     provisioned = request.resource.group_resource == PERSISTENT_VOLUMES
     return bool(residual_fields(request, view)) or (provisioned and listed is not ListedObjects.OWN)
@@ -217,7 +222,7 @@ def _refuse_parameters(request: ResourceRequest) -> None:
 
 
 def _selectors(
-    request: ResourceRequest, view: View, listed: ListedObjects
+    request: ResourceRequest, view: TenantView, listed: ListedObjects
 ) -> Iterator[tuple[str, str]]:
     """Yield the selectors. The API server ignores those of a request for one object."""
     if request.verb not in SELECTING_VERBS:
@@ -244,7 +249,9 @@ def _spared(request: ResourceRequest) -> Iterator[FieldTerm]:
         yield FieldTerm("metadata.name", SHARE_QUOTA, negated=True)
 
 
-def _ownership(request: ResourceRequest, view: View, listed: ListedObjects) -> Iterator[LabelTerm]:
+def _ownership(
+    request: ResourceRequest, view: TenantView, listed: ListedObjects
+) -> Iterator[LabelTerm]:
     """Yield the requirement for this tenant's cluster-scoped objects, or the platform's."""
     resource = request.resource
     if resource.namespaced:

@@ -18,8 +18,8 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.patches import patch_up
 from lnamespace.translate.names.acting_users import acts_for_tenant, user_info_down
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.plans import Encoded, Foreign, object_of
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused, bad_request
@@ -68,7 +68,7 @@ class AdmissionReview:
     body: bytes
     of_tenant: bool = True
 
-    def answer_up(self, answer: bytes, view: View) -> bytes:
+    def answer_up(self, answer: bytes, view: TenantView) -> bytes:
         """Translate the answer of a webhook into upstream spelling.
 
         Raises
@@ -86,7 +86,7 @@ class AdmissionReview:
             return envelope(members, response=kept | {"allowed": False, "status": status})
         return envelope(members, response=kept | patch)
 
-    def _patch_up(self, response: _AdmissionResponse, view: View) -> dict[str, str]:
+    def _patch_up(self, response: _AdmissionResponse, view: TenantView) -> dict[str, str]:
         if not (response.allowed and response.patch):
             return {}
         try:
@@ -109,14 +109,14 @@ def _refuse_other_than_metadata(patch: bytes) -> None:
         raise bad_request("webhooks change no rules, roles and subjects")
 
 
-def read_admission_review(body: bytes, view: View) -> AdmissionReview:
+def read_admission_review(body: bytes, view: TenantView) -> AdmissionReview:
     """Translate an AdmissionReview of the API server into tenant spelling.
 
     Raises
     ------
     Refused
         The body is not an AdmissionReview.
-    Foreign
+    ForeignObject
         The review is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
@@ -134,18 +134,18 @@ def read_admission_review(body: bytes, view: View) -> AdmissionReview:
     return AdmissionReview(request, envelope(members, request=below), of_tenant)
 
 
-def _request_down(admitted: _AdmissionRequest, view: View) -> ResourceRequest:
+def _request_down(admitted: _AdmissionRequest, view: TenantView) -> ResourceRequest:
     resource = _resource_down(admitted, view)
     name = view.name_down(resource, admitted.name)
     namespace = view.namespace_down(admitted.namespace if resource.namespaced else "")
     if name is None or namespace is None:
-        raise Foreign
+        raise ForeignObject
     version = admitted.resource.get("version", "")
     subresource = admitted.sub_resource
     return ResourceRequest("patch", resource, version, namespace, name, subresource)
 
 
-def _resource_down(admitted: _AdmissionRequest, view: View) -> ResourceType:
+def _resource_down(admitted: _AdmissionRequest, view: TenantView) -> ResourceType:
     group = view.group_down(admitted.resource.get("group", "")) or ""
     plural, kind = admitted.resource.get("resource", ""), admitted.kind.get("kind", "")
     # A CustomResourceDefinition may be new.
@@ -153,7 +153,7 @@ def _resource_down(admitted: _AdmissionRequest, view: View) -> ResourceType:
     return view.resources.by_plural(group, plural) or unknown
 
 
-def _grouped_down(admitted: _AdmissionRequest, view: View) -> dict[str, dict[str, str]]:
+def _grouped_down(admitted: _AdmissionRequest, view: TenantView) -> dict[str, dict[str, str]]:
     found = {
         "kind": admitted.kind,
         "resource": admitted.resource,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Raw
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.catalogue import plan_of
-from lnamespace.translate.objects.plans import Encoded, Scope
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.catalogue import translator_of
+from lnamespace.translate.objects.translators import Encoded, TranslationContext
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_members
@@ -28,26 +28,26 @@ class _ConversionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     converted_objects: tuple[dict[str, Raw], ...] | None = None
 
 
-def conversion_down(body: bytes, view: View) -> tuple[bytes, int]:
+def conversion_down(body: bytes, view: TenantView) -> tuple[bytes, int]:
     """Return a review in tenant spelling, and the number of its objects.
 
     Raises
     ------
     Refused
         The body is not a ConversionReview.
-    Foreign
+    ForeignObject
         The review is about an object that is not the tenant's.
     """
     members, asked = read_members(body, "request")
     request = decoded(members["request"], _ConversionQuestion)
     below = {
         "desiredAPIVersion": view.api_version_down(request.desired_api_version),
-        "objects": [_Converted.of(each, view).down(each) for each in request.objects],
+        "objects": [_Converted.from_object(each, view).down(each) for each in request.objects],
     }
     return envelope(members, request={**asked, **below}), len(request.objects)
 
 
-def converted_up(answer: bytes, view: View, asked: int) -> bytes:
+def converted_up(answer: bytes, view: TenantView, asked: int) -> bytes:
     """Translate the objects that a webhook converted into upstream spelling.
 
     Parameters
@@ -64,7 +64,7 @@ def converted_up(answer: bytes, view: View, asked: int) -> bytes:
     objects = decoded(members["response"], _ConversionAnswer).converted_objects or ()
     if objects and len(objects) != asked:
         raise bad_request(f"the webhook returned {len(objects)} objects, expected {asked}")
-    above = [_Converted.of(each, view).up(each) for each in objects]
+    above = [_Converted.from_object(each, view).up(each) for each in objects]
     return envelope(members, response={**response, "convertedObjects": above})
 
 
@@ -92,21 +92,21 @@ class _Converted:
     """An object of a review, whose definition may be newer than the served resources."""
 
     api_version: str
-    scope: Scope
+    context: TranslationContext
 
     @classmethod
-    def of(cls, members: Encoded, view: View) -> "_Converted":
+    def from_object(cls, members: Encoded, view: TenantView) -> "_Converted":
         api_version = decoded(members.get("apiVersion", _NO_TEXT), str)
         kind = decoded(members.get("kind", _NO_TEXT), str)
         namespace = decoded(members.get("metadata", _NO_OBJECT), _Meta).namespace
         group, _, version = api_version.removeprefix(view.prefix).rpartition("/")
         resource = ResourceType(group, "", kind, bool(namespace), custom=True)
-        return cls(f"{group}/{version}", Scope(view, resource))
+        return cls(f"{group}/{version}", TranslationContext(view, resource))
 
     def down(self, members: Encoded) -> Encoded:
-        below = plan_of(self.scope.resource).members_down({**members}, self.scope)
+        below = translator_of(self.context.resource).members_down({**members}, self.context)
         return below | {"apiVersion": self.api_version}
 
     def up(self, members: Encoded) -> Encoded:
-        above = plan_of(self.scope.resource).members_up({**members}, self.scope)
-        return above | {"apiVersion": self.scope.view.prefix + self.api_version}
+        above = translator_of(self.context.resource).members_up({**members}, self.context)
+        return above | {"apiVersion": self.context.view.prefix + self.api_version}

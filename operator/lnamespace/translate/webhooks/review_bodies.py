@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from lnamespace.translate.objects.plans import Encoded, object_of
+from lnamespace.translate.objects.translators import Encoded, object_of
 from lnamespace.translate.protocol.status import bad_request
 
 _T = TypeVar("_T")

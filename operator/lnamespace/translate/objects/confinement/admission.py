@@ -10,7 +10,7 @@ from typing import Any
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
@@ -41,7 +41,7 @@ _SENT_THROUGH_GATEWAY = _WITH_PERSON
 _ORDER = SET_ELEMENT_ORDER + "matchConditions"
 
 
-def expression(view: View) -> str:
+def expression(view: TenantView) -> str:
     """Return CEL that is true for requests about the tenant's own objects.
 
     Of cluster-scoped objects it is true for the tenant's own writes alone, which come through the
@@ -58,7 +58,7 @@ def expression(view: View) -> str:
     )
 
 
-def _in_tenant(view: View) -> str:
+def _in_tenant(view: TenantView) -> str:
     """Return CEL that is true for objects of the tenant, by their namespace or their name."""
     definition = (
         "request.resource.resource == 'customresourcedefinitions' "
@@ -70,7 +70,7 @@ def _in_tenant(view: View) -> str:
     )
 
 
-def _writes_of_controllers(view: View) -> str:
+def _writes_of_controllers(view: TenantView) -> str:
     """Return CEL for the writes of others in a tenant's namespaces that its policies judge.
 
     These are the kinds that Kubernetes' controllers write from what the tenant wrote, and the
@@ -88,7 +88,7 @@ def _writes_of_controllers(view: View) -> str:
     )
 
 
-def condition(view: View) -> Object:
+def condition(view: TenantView) -> Object:
     """Return the match condition that confines a webhook or a policy."""
     return {"name": CONDITION, "expression": expression(view)}
 
@@ -128,7 +128,7 @@ def _is_own(element: Any) -> bool:
     return isinstance(element, dict) and element.get("name") == CONDITION
 
 
-def restore_matching(holder: Object, conditions: Object, selector: str, view: View) -> None:
+def restore_matching(holder: Object, conditions: Object, selector: str, view: TenantView) -> None:
     """Undo :func:`confine_matching`."""
     found = holder.get(selector)
     if isinstance(found, dict) and isinstance(found.get("matchLabels"), dict):
@@ -240,7 +240,7 @@ class ConfinedPolicy:
             restore_matching(holder, spec, "namespaceSelector", subject.view)
 
 
-def _is_clusterwide(view: View, version: str, kind: Any) -> bool:
+def _is_clusterwide(view: TenantView, version: str, kind: Any) -> bool:
     """Return whether a kind in upstream spelling is a cluster-scoped one of the tenant's.
 
     A binding names parameters without their kind, so it is not known there whether their name has

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.model.names import LCLUSTER_KEYS
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     Path,
@@ -28,7 +28,7 @@ REQUESTER = LCLUSTER_KEYS + "requester"
 _REQUESTER_FIELDS = ("username", "uid", "groups", "extra")
 
 
-def signer_up(signer: str, view: View) -> str:
+def signer_up(signer: str, view: TenantView) -> str:
     """Return a signer in upstream spelling, also for field selectors.
 
     All are in the gateway's own domain, so RBAC lets it approve these and no others. The number of
@@ -42,7 +42,7 @@ def signer_up(signer: str, view: View) -> str:
     return f"{LCLUSTER_KEYS}{view.tenant}.{domain.count('.') + 1}.{domain}.{path}"
 
 
-def signer_down(signer: str, view: View) -> str:
+def signer_down(signer: str, view: TenantView) -> str:
     """Return a signer in tenant spelling."""
     if signer == OWN_CLIENT_SIGNER:
         return CLIENT_SIGNER
@@ -84,7 +84,7 @@ class MappedSigner:
             spec.update(requester_of(annotations(subject.body), subject.view))
 
 
-def requester_of(found: Mapping[str, Any], view: View) -> dict[str, Any]:
+def requester_of(found: Mapping[str, Any], view: TenantView) -> dict[str, Any]:
     """Return the requester's fields of a certificate's request, in upstream spelling.
 
     Parameters

@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lnamespace.translate.names.view import View
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, Pinned, Rule
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.confinement.rules import (
+    ConfinedBody,
+    ConfinementRule,
+    Path,
+    PinnedField,
+)
 
 HIGHEST_OF_USERS = 1_000_000_000
 _SYSTEM = "system-"
@@ -39,13 +44,13 @@ class PriorityBounds:
         """Leave the object as it is."""
 
 
-def _within_band(value: Any, view: View) -> Any:
+def _within_band(value: Any, view: TenantView) -> Any:
     return min(value, view.allowances.highest_priority) if isinstance(value, int | float) else value
 
 
-PRIORITY_CLASS: tuple[Rule, ...] = (
+PRIORITY_CLASS_RULES: tuple[ConfinementRule, ...] = (
     PriorityBounds(),
-    Pinned(("value",), _within_band, default=0),
-    Pinned(("preemptionPolicy",), lambda _, __: "Never", default="PreemptLowerPriority"),
-    Pinned(("globalDefault",), lambda _, __: False),
+    PinnedField(("value",), _within_band, default=0),
+    PinnedField(("preemptionPolicy",), lambda _, __: "Never", default="PreemptLowerPriority"),
+    PinnedField(("globalDefault",), lambda _, __: False),
 )

@@ -10,7 +10,7 @@ import binascii
 import re
 from typing import Any
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import TenantWebhook, WebhookRoute
 from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object
 
@@ -47,7 +47,7 @@ def confine_client(holder: Object, field: str, subject: ConfinedBody) -> None:
         config["caBundle"] = client.bundle_up(config["caBundle"])
 
 
-def restore_client(holder: Object, view: View) -> None:
+def restore_client(holder: Object, view: TenantView) -> None:
     """Undo :func:`confine_client`, but for the names."""
     config = holder.get("clientConfig")
     route = view.webhook_route

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.cel import FieldReads
 from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path, parents
 
@@ -20,7 +20,7 @@ _READS = FieldReads(_NAMES)
 _EXPRESSIONS = ("rule", "messageExpression")
 
 
-def expression_up(text: str, view: View) -> str:
+def expression_up(text: str, view: TenantView) -> str:
     """Translate an expression about an object of the tenant for the object upstream.
 
     A patch does not say whether the kind is cluster-scoped, so the expression tests the name.
@@ -28,14 +28,14 @@ def expression_up(text: str, view: View) -> str:
     return _READS.replaced(text, partial(_without_prefix, view))
 
 
-def expression_down(text: str, view: View) -> str:
+def expression_down(text: str, view: TenantView) -> str:
     """Return an expression as the tenant wrote it."""
     for name in _NAMES:
         text = text.replace(_without_prefix(view, name), name)
     return text
 
 
-def _without_prefix(view: View, name: str) -> str:
+def _without_prefix(view: TenantView, name: str) -> str:
     length = len(view.prefix)
     prefix = f"{name.partition('.')[0]}.apiVersion.substring(0, {length})"
     return f"({name}.startsWith({prefix}) ? {name}.substring({length}) : {name})"
@@ -59,7 +59,7 @@ class SchemaExpressions:
         _spell(subject, expression_down)
 
 
-def _spell(subject: ConfinedBody, spelling: Callable[[str, View], str]) -> None:
+def _spell(subject: ConfinedBody, spelling: Callable[[str, TenantView], str]) -> None:
     spec = subject.body.get("spec")
     if isinstance(spec, dict) and spec.get("scope") == "Namespaced":
         return  # names of namespaced objects have no prefix

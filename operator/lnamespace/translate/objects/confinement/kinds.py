@@ -5,14 +5,14 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import (
     ConfinedPolicy,
     ConfinedPolicyBinding,
     ConfinedWebhooks,
 )
 from lnamespace.translate.objects.confinement.certificates import MappedSigner
-from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS
+from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS_RULES
 from lnamespace.translate.objects.confinement.definitions import ConfinedDefinition
 from lnamespace.translate.objects.confinement.expressions import SchemaExpressions
 from lnamespace.translate.objects.confinement.namespaces import (
@@ -20,28 +20,28 @@ from lnamespace.translate.objects.confinement.namespaces import (
     FORBIDDEN_LABELS,
     ForbiddenKeys,
     KeptFinalizer,
-    PodSecurity,
+    PodSecurityRule,
 )
 from lnamespace.translate.objects.confinement.originals import EXPANSION
 from lnamespace.translate.objects.confinement.policy_expressions import PolicyExpressions
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
+    ConfinementRule,
     ForbiddenField,
     Form,
-    Mapped,
+    MappedField,
     Object,
     Path,
-    Pinned,
-    ReadOnly,
-    Renamed,
-    Rule,
+    PinnedField,
+    ReadOnlyKind,
+    RenamedKey,
     prefixed,
 )
 from lnamespace.translate.objects.confinement.volumes import (
     PROVISIONER_ANNOTATIONS,
-    EmptyClass,
+    EmptyStorageClassRule,
     SecretNamespaces,
-    VolumeSource,
+    VolumeSourceRule,
 )
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 
@@ -50,21 +50,21 @@ _FLOW = "flowcontrol.apiserver.k8s.io"
 _NETWORKING = "networking.k8s.io"
 _STORAGE = "storage.k8s.io"
 
-_WEBHOOKS: tuple[Rule, ...] = (PolicyExpressions(), ConfinedWebhooks())
-_POLICY: tuple[Rule, ...] = (PolicyExpressions(), ConfinedPolicy())
-_BINDING: tuple[Rule, ...] = (ConfinedPolicyBinding(),)
+_WEBHOOKS: tuple[ConfinementRule, ...] = (PolicyExpressions(), ConfinedWebhooks())
+_POLICY: tuple[ConfinementRule, ...] = (PolicyExpressions(), ConfinedPolicy())
+_BINDING: tuple[ConfinementRule, ...] = (ConfinedPolicyBinding(),)
 
-_BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
+_BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
     GroupResource("", "namespaces"): (
         ForbiddenKeys("labels", FORBIDDEN_LABELS),
         ForbiddenKeys("annotations", FORBIDDEN_ANNOTATIONS),
-        PodSecurity(),
+        PodSecurityRule(),
     ),
-    GroupResource("", "persistentvolumeclaims"): (EmptyClass(always=False),),
+    GroupResource("", "persistentvolumeclaims"): (EmptyStorageClassRule(always=False),),
     GroupResource("", "persistentvolumes"): (
         PROVISIONER_ANNOTATIONS,
-        VolumeSource(),
-        EmptyClass(always=True),
+        VolumeSourceRule(),
+        EmptyStorageClassRule(always=True),
         prefixed(("spec", "csi", "driver"), lambda view: view.allowances.csi_drivers),
     ),
     GroupResource(_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
@@ -78,16 +78,18 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
         SchemaExpressions(),
     ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (MappedSigner(),),
-    GroupResource(_FLOW, "flowschemas"): (Pinned(("spec", "rules"), lambda _, __: [], default=[]),),
+    GroupResource(_FLOW, "flowschemas"): (
+        PinnedField(("spec", "rules"), lambda _, __: [], default=[]),
+    ),
     GroupResource(_FLOW, "prioritylevelconfigurations"): (
-        Pinned(("spec", "limited", "nominalConcurrencyShares"), lambda _, __: 0, default=30),
+        PinnedField(("spec", "limited", "nominalConcurrencyShares"), lambda _, __: 0, default=30),
     ),
     GroupResource(_NETWORKING, "ingressclasses"): (
         prefixed(("spec", "controller"), lambda view: view.allowances.ingress_controllers),
-        Renamed("ingressclass.kubernetes.io/is-default-class"),
+        RenamedKey("ingressclass.kubernetes.io/is-default-class"),
     ),
     GroupResource(_NETWORKING, "servicecidrs"): (
-        ReadOnly("the ranges of Service addresses belong to the platform"),
+        ReadOnlyKind("the ranges of Service addresses belong to the platform"),
     ),
     GroupResource("node.k8s.io", "runtimeclasses"): (
         prefixed(("handler",), lambda view: view.allowances.runtime_handlers),
@@ -104,15 +106,15 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
     GroupResource("resource.k8s.io", "resourceslices"): (
         prefixed(("spec", "driver")),
         prefixed(("spec", "nodeName")),
-        Pinned(("spec", "devices"), lambda _, __: [], default=[]),
+        PinnedField(("spec", "devices"), lambda _, __: [], default=[]),
     ),
-    GroupResource("scheduling.k8s.io", "priorityclasses"): PRIORITY_CLASS,
+    GroupResource("scheduling.k8s.io", "priorityclasses"): PRIORITY_CLASS_RULES,
     GroupResource(_STORAGE, "csinodes"): (prefixed(("spec", "drivers", "*", "name")),),
     GroupResource(_STORAGE, "storageclasses"): (
         SecretNamespaces(),
         prefixed(("provisioner",), lambda view: view.allowances.provisioners),
-        Renamed("storageclass.kubernetes.io/is-default-class"),
-        Renamed("storageclass.beta.kubernetes.io/is-default-class"),
+        RenamedKey("storageclass.kubernetes.io/is-default-class"),
+        RenamedKey("storageclass.beta.kubernetes.io/is-default-class"),
     ),
     GroupResource(_STORAGE, "volumeattachments"): (
         prefixed(("spec", "attacher")),
@@ -124,18 +126,18 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[Rule, ...]] = {
 
 def expansion_of(resource: ResourceType) -> int:
     """Return how many times as long as upstream an object may be for its tenant."""
-    keeps = any(isinstance(rule, Pinned) for rule in rules_of(resource))
+    keeps = any(isinstance(rule, PinnedField) for rule in rules_of(resource))
     return EXPANSION if keeps else 1
 
 
-def rules_of(resource: ResourceType) -> tuple[Rule, ...]:
+def rules_of(resource: ResourceType) -> tuple[ConfinementRule, ...]:
     """Return the rules of a resource; a tenant's own resources have none."""
     return () if resource.custom else _BY_RESOURCE.get(resource.group_resource, ())
 
 
 def prefixes_items(resource: ResourceType) -> bool:
     """Return whether the keys of a list's items have the prefix upstream."""
-    mapped = (each for each in rules_of(resource) if isinstance(each, Mapped))
+    mapped = (each for each in rules_of(resource) if isinstance(each, MappedField))
     return any("*" in each.path for each in mapped)
 
 
@@ -145,7 +147,7 @@ def confines(resource: ResourceType) -> bool:
 
 
 def confine(
-    resource: ResourceType, subresource: str, obj: dict[str, Any], view: View
+    resource: ResourceType, subresource: str, obj: dict[str, Any], view: TenantView
 ) -> dict[str, Any]:
     """Return a whole object, as it is created or updated, confined to its tenant.
 
@@ -168,7 +170,7 @@ def confine_patch(
     resource: ResourceType,
     subresource: str,
     patch: dict[str, Any],
-    view: View,
+    view: TenantView,
     form: Form,
     owned_by_others: frozenset[Path] = frozenset(),
 ) -> dict[str, Any]:
@@ -192,7 +194,7 @@ def confine_patch(
     return _changed(ConfinedBody(patch, resource, view, form, owned_by_others), rules)
 
 
-def restore(resource: ResourceType, obj: dict[str, Any], view: View) -> dict[str, Any]:
+def restore(resource: ResourceType, obj: dict[str, Any], view: TenantView) -> dict[str, Any]:
     """Return an object as its tenant wrote it; one without a specification is restored in part.
 
     Parameters
@@ -210,7 +212,7 @@ def restore(resource: ResourceType, obj: dict[str, Any], view: View) -> dict[str
     return body
 
 
-def _changed(subject: ConfinedBody, rules: tuple[Rule, ...]) -> Object:
+def _changed(subject: ConfinedBody, rules: tuple[ConfinementRule, ...]) -> Object:
     if not rules:
         return subject.body
     body = deepcopy(subject.body)

@@ -12,9 +12,9 @@ from lnamespace.translate.objects.confinement.rules import (
     labels,
 )
 
-POD_SECURITY = "pod-security.kubernetes.io/"
-ENFORCE = POD_SECURITY + "enforce"
-ENFORCE_VERSION = POD_SECURITY + "enforce-version"
+POD_SECURITY_PREFIX = "pod-security.kubernetes.io/"
+ENFORCE = POD_SECURITY_PREFIX + "enforce"
+ENFORCE_VERSION = POD_SECURITY_PREFIX + "enforce-version"
 FORBIDDEN_LABELS = ("resource.kubernetes.io/admin-access",)
 FORBIDDEN_ANNOTATIONS = (
     "scheduler.alpha.kubernetes.io/defaultTolerations",
@@ -24,7 +24,7 @@ FORBIDDEN_ANNOTATIONS = (
 
 
 @dataclass(frozen=True)
-class PodSecurity:
+class PodSecurityRule:
     """The enforced level of Pod Security, which is never less strict than the platform's.
 
     The tenant's value is kept under a label of the gateway.

@@ -12,7 +12,7 @@ from typing import Any
 
 from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.model.names import LCLUSTER_KEYS
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.kinds import confine_patch, rules_of
 from lnamespace.translate.objects.confinement.rules import (
     ORIGINAL,
@@ -20,8 +20,8 @@ from lnamespace.translate.objects.confinement.rules import (
     Form,
     Object,
     Path,
-    Pinned,
-    Renamed,
+    PinnedField,
+    RenamedKey,
     field_of,
 )
 from lnamespace.translate.protocol.resources import ResourceType
@@ -36,7 +36,7 @@ have it. Zeros may come first in both."""
 
 
 def confine_operations(
-    resource: ResourceType, subresource: str, operations: Sequence[Object], view: View
+    resource: ResourceType, subresource: str, operations: Sequence[Object], view: TenantView
 ) -> list[Object]:
     """Return the operations of a JSON patch, confined to the tenant.
 
@@ -63,7 +63,7 @@ def confine_operations(
 class _Operation:
     body: Object
     resource: ResourceType
-    view: View
+    view: TenantView
 
     @cached_property
     def path(self) -> Path:
@@ -94,7 +94,7 @@ class _Operation:
 
     def _here(self, partial: Any) -> list[Object]:
         for rule in rules_of(self.resource):
-            if isinstance(rule, Renamed) and rule.paths[0] == self.path:
+            if isinstance(rule, RenamedKey) and rule.paths[0] == self.path:
                 pointer = pointer_of((*self.path[:-1], rule.kept_as))
                 return [self.body | {"path": pointer}]
         value = _value_at(self.path, partial)
@@ -116,7 +116,7 @@ class _Operation:
         touched = {
             rule.kept_as
             for rule in rules_of(self.resource)
-            if isinstance(rule, Pinned) and _begins(rule.path, self.path)
+            if isinstance(rule, PinnedField) and _begins(rule.path, self.path)
         }
         own = _own_keys(partial, "annotations")
         return {path: value for path, value in own.items() if path[-1] in touched}
@@ -129,7 +129,7 @@ class _Operation:
         if any(_SIGNED_INDEX.fullmatch(each) for path in (self.path, *ends) for each in path):
             raise bad_request("an index in a JSON patch has no sign")
         for rule in rules_of(self.resource):
-            if isinstance(rule, Pinned):
+            if isinstance(rule, PinnedField):
                 self._refuse_pinned(rule, subject)
             for path in rule.paths:
                 if any(_begins(each, path) or _begins(path, each) for each in ends):
@@ -143,7 +143,7 @@ class _Operation:
         if below and not (len(below) == 1 and self.body.get("op") in ("add", "test")):
             raise subject.refuse(CONDITIONS, "replace all of it")
 
-    def _refuse_pinned(self, rule: Pinned, subject: ConfinedBody) -> None:
+    def _refuse_pinned(self, rule: PinnedField, subject: ConfinedBody) -> None:
         """Refuse to change a part of a pinned value, or to remove its original."""
         below = len(self.path) > len(rule.path) and _begins(self.path, rule.path)
         same = self.path == rule.path and self.body.get("op") == "test"

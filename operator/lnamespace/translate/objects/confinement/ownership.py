@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.translate.objects.confinement.kinds import rules_of
-from lnamespace.translate.objects.confinement.namespaces import PodSecurity, kept_as
-from lnamespace.translate.objects.confinement.rules import Object, Path, Pinned, Renamed, labels
+from lnamespace.translate.objects.confinement.namespaces import PodSecurityRule, kept_as
+from lnamespace.translate.objects.confinement.rules import (
+    Object,
+    Path,
+    PinnedField,
+    RenamedKey,
+    labels,
+)
 from lnamespace.translate.protocol.resources import ResourceType
 
 
@@ -55,10 +61,10 @@ def fields_added_by_gateway(resource: ResourceType, stored: Object) -> frozenset
 
     They are written as conflicts of a server-side apply name them.
     """
-    if not any(isinstance(each, PodSecurity) for each in rules_of(resource)):
+    if not any(isinstance(each, PodSecurityRule) for each in rules_of(resource)):
         return frozenset()
     found = labels(stored)
-    keys = (path[-1] for path in PodSecurity().paths)
+    keys = (path[-1] for path in PodSecurityRule().paths)
     return frozenset(f".metadata.labels.{key}" for key in keys if kept_as(key) not in found)
 
 
@@ -66,11 +72,11 @@ def written_fields(resource: ResourceType) -> Mapping[str, str]:
     """Return the tenant's fields by the fields that keep them upstream, as conflicts name them."""
     fields = {}
     for rule in rules_of(resource):
-        if isinstance(rule, Pinned):
+        if isinstance(rule, PinnedField):
             fields[f".metadata.annotations.{rule.kept_as}"] = "." + ".".join(rule.path)
-        elif isinstance(rule, Renamed):
+        elif isinstance(rule, RenamedKey):
             fields[f".metadata.{rule.group}.{rule.kept_as}"] = f".metadata.{rule.group}.{rule.key}"
-        elif isinstance(rule, PodSecurity):
+        elif isinstance(rule, PodSecurityRule):
             keys = [path[-1] for path in rule.paths]
             fields |= {f".metadata.labels.{kept_as(k)}": f".metadata.labels.{k}" for k in keys}
     return fields
@@ -78,7 +84,7 @@ def written_fields(resource: ResourceType) -> Mapping[str, str]:
 
 def _added_paths(resource: ResourceType) -> Iterator[Path]:
     for rule in rules_of(resource):
-        if isinstance(rule, Pinned | PodSecurity):
+        if isinstance(rule, PinnedField | PodSecurityRule):
             yield from rule.paths
 
 

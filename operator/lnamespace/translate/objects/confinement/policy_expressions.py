@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.cel import FieldReads
 from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path
 
@@ -31,12 +31,12 @@ _COMMENTED_CALL = re.compile(r"\bserviceAccount\s*+(?://[^\n]*+\s*+)++(?P<called
 """What follows a comment is read once: a line may have the name many times before its ``//``."""
 
 
-def policy_expression_up(text: str, view: View) -> str:
+def policy_expression_up(text: str, view: TenantView) -> str:
     """Translate an expression for objects upstream."""
     return _READS.replaced(text, partial(_without_prefix, view))
 
 
-def policy_expression_down(text: str, view: View) -> str:
+def policy_expression_down(text: str, view: TenantView) -> str:
     """Return an expression, or a text that quotes one, as the tenant wrote it."""
     if f".startsWith('{view.prefix}')" in text:
         for path in (*_NAMES, *_NAMESPACES):
@@ -49,7 +49,7 @@ def _asks_for_others(text: str) -> bool:
     return _CALL.search(text) is not None or any(commented)
 
 
-def _without_prefix(view: View, path: str) -> str:
+def _without_prefix(view: TenantView, path: str) -> str:
     short = f"{path}.startsWith('{view.prefix}') ? {path}.substring({len(view.prefix)}) : {path}"
     if path in _NAMESPACES:
         return f"({short})"

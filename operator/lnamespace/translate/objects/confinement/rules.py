@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from lnamespace.model.names import LCLUSTER_KEYS
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.originals import decode_original, encode_original
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Cause, Refused, invalid
@@ -48,7 +48,7 @@ class ConfinedBody:
 
     body: Object
     resource: ResourceType
-    view: View
+    view: TenantView
     form: Form = Form.WHOLE
     owned_by_others: frozenset[Path] = frozenset()
 
@@ -61,7 +61,7 @@ class ConfinedBody:
         return invalid(self.resource.group, self.resource.kind, name or "", [cause])
 
 
-class Rule(Protocol):
+class ConfinementRule(Protocol):
     """A rule that confines and restores one field, or some that belong together."""
 
     @property
@@ -112,7 +112,7 @@ def _metadata_map(body: Object, key: str, *, make: bool) -> Object:
 
 
 @dataclass(frozen=True)
-class Mapped:
+class MappedField:
     """A field whose value is translated so that no component of the platform acts on it.
 
     Both directions are functions of the value alone, and one-to-one: an immutable field stays
@@ -120,8 +120,8 @@ class Mapped:
     """
 
     path: Path
-    up: Callable[[str, View], str]
-    down: Callable[[str, View], str]
+    up: Callable[[str, TenantView], str]
+    down: Callable[[str, TenantView], str]
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -136,7 +136,7 @@ class Mapped:
         """Write the tenant's value."""
         self._map(subject, self.down)
 
-    def _map(self, subject: ConfinedBody, direction: Callable[[str, View], str]) -> None:
+    def _map(self, subject: ConfinedBody, direction: Callable[[str, TenantView], str]) -> None:
         key = self.path[-1]
         for parent in parents(subject.body, self.path):
             value = parent.get(key)
@@ -144,23 +144,25 @@ class Mapped:
                 parent[key] = direction(value, subject.view)
 
 
-def prefixed(path: Path, allowed: Callable[[View], frozenset[str]] | None = None) -> Mapped:
+def prefixed(
+    path: Path, allowed: Callable[[TenantView], frozenset[str]] | None = None
+) -> MappedField:
     """Return a rule that puts the tenant's prefix before a value that is not allowed."""
 
-    def is_allowed(value: str, view: View) -> bool:
+    def is_allowed(value: str, view: TenantView) -> bool:
         return allowed is not None and value in allowed(view)
 
-    def up(value: str, view: View) -> str:
+    def up(value: str, view: TenantView) -> str:
         return value if is_allowed(value, view) else view.prefix + value
 
-    def down(value: str, view: View) -> str:
+    def down(value: str, view: TenantView) -> str:
         return value if is_allowed(value, view) else value.removeprefix(view.prefix)
 
-    return Mapped(path, up, down)
+    return MappedField(path, up, down)
 
 
 @dataclass(frozen=True)
-class Renamed:
+class RenamedKey:
     """A label or annotation that the platform would act on, kept under a key of the gateway."""
 
     key: str
@@ -191,7 +193,7 @@ class Renamed:
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedField:
     """A field with a fixed harmless value upstream; the original is kept in an annotation.
 
     Parameters
@@ -203,7 +205,7 @@ class Pinned:
     """
 
     path: Path
-    value: Callable[[Any, View], Any]
+    value: Callable[[Any, TenantView], Any]
     default: Any = None
 
     @property
@@ -278,7 +280,7 @@ class ForbiddenField:
 
 
 @dataclass(frozen=True)
-class ReadOnly:
+class ReadOnlyKind:
     """A kind of which a tenant can write no object at all."""
 
     why: str

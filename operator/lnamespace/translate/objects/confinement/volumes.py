@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lnamespace.translate.names.view import View, is_provisioned
+from lnamespace.translate.names.tenant_view import TenantView, is_provisioned
 from lnamespace.translate.objects.confinement.namespaces import ForbiddenKeys
 from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, parents
 
@@ -59,13 +59,13 @@ PROVISIONER_ANNOTATIONS = ForbiddenKeys(
 """The fields that name the volume to delete, and the Secret to use, for a provisioner."""
 
 
-def empty_class(view: View) -> str:
+def empty_class(view: TenantView) -> str:
     """Return the upstream name of this tenant's class ``""``."""
     return f"lcluster.{view.tenant}"
 
 
 @dataclass(frozen=True)
-class EmptyClass:
+class EmptyStorageClassRule:
     """The class ``""``, which must bind volumes and claims of the same tenant only.
 
     Parameters
@@ -99,7 +99,7 @@ class EmptyClass:
 
 
 @dataclass(frozen=True)
-class VolumeSource:
+class VolumeSourceRule:
     """The source of a PersistentVolume, which must be CSI, and its claim, the tenant's."""
 
     @property

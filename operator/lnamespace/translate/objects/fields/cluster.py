@@ -6,55 +6,55 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.objects.fields.workloads import CONDITIONS
 from lnamespace.translate.objects.json_text import JsonText
 from lnamespace.translate.objects.labels import TenantSelector
-from lnamespace.translate.objects.match_rules import MatchRulePlan
+from lnamespace.translate.objects.match_rules import MatchRuleTranslator
 from lnamespace.translate.objects.metadata import AnnotationRules
-from lnamespace.translate.objects.paths import plan_at
-from lnamespace.translate.objects.plans import ListPlan, ObjectPlan
+from lnamespace.translate.objects.paths import translator_at
+from lnamespace.translate.objects.quota_scopes import QuotaScopeTranslator
 from lnamespace.translate.objects.quotas import RESOURCE_KEYS
-from lnamespace.translate.objects.references import REFERENCE, RoleRefPlan, SubjectPlan
-from lnamespace.translate.objects.scopes import ScopePlan
+from lnamespace.translate.objects.references import REFERENCE, RoleRefTranslator, SubjectTranslator
 from lnamespace.translate.objects.spellings import (
     API_VERSION,
     GROUP,
-    INGRESS_CLASS,
-    NAMESPACE,
+    INGRESS_CLASS_NAME,
     NAMESPACE_OR_ALL,
+    NAMESPACE_SPELLING,
     PREFIXED,
     USER,
     USER_GROUP,
 )
 from lnamespace.translate.objects.texts import TEXT, NamespaceCondition
+from lnamespace.translate.objects.translators import ListTranslator, ObjectTranslator
 
-_SUBJECTS = ListPlan(SubjectPlan())
-_ROLE = plan_at({"rules[].apiGroups[]": GROUP})
-ACCESS: Mapping[tuple[str, str], ObjectPlan] = {
+_SUBJECTS = ListTranslator(SubjectTranslator())
+_ROLE = translator_at({"rules[].apiGroups[]": GROUP})
+ACCESS: Mapping[tuple[str, str], ObjectTranslator] = {
     (RBAC, "roles"): _ROLE,
     (RBAC, "clusterroles"): _ROLE,
-    (RBAC, "rolebindings"): plan_at({"subjects": _SUBJECTS, "roleRef": RoleRefPlan()}),
-    (RBAC, "clusterrolebindings"): plan_at(
-        {"subjects": _SUBJECTS, "roleRef": RoleRefPlan(inert=True)}
+    (RBAC, "rolebindings"): translator_at({"subjects": _SUBJECTS, "roleRef": RoleRefTranslator()}),
+    (RBAC, "clusterrolebindings"): translator_at(
+        {"subjects": _SUBJECTS, "roleRef": RoleRefTranslator(inert=True)}
     ),
-    ("certificates.k8s.io", "certificatesigningrequests"): plan_at(
+    ("certificates.k8s.io", "certificatesigningrequests"): translator_at(
         {"spec.username": USER, "spec.groups[]": USER_GROUP, **CONDITIONS}
     ),
-    ("authentication.k8s.io", "tokenreviews"): plan_at(
+    ("authentication.k8s.io", "tokenreviews"): translator_at(
         {
             "status.user.username": USER,
             "status.user.groups[]": USER_GROUP,
             "status.error": TEXT,
         }
     ),
-    ("", "serviceaccounts"): plan_at({"secrets[]": REFERENCE}),
+    ("", "serviceaccounts"): translator_at({"secrets[]": REFERENCE}),
 }
 
-_MATCHED = plan_at(
+_MATCHED = translator_at(
     {
         "namespaceSelector": TenantSelector(),
-        "resourceRules[]": MatchRulePlan(),
-        "excludeResourceRules[]": MatchRulePlan(),
+        "resourceRules[]": MatchRuleTranslator(),
+        "excludeResourceRules[]": MatchRuleTranslator(),
     }
 )
-_POLICY = plan_at(
+_POLICY = translator_at(
     {
         "spec.matchConstraints": _MATCHED,
         "spec.paramKind.apiVersion": API_VERSION,
@@ -62,88 +62,92 @@ _POLICY = plan_at(
         "status.typeChecking.expressionWarnings[].warning": TEXT,
     }
 )
-_POLICY_BINDING = plan_at(
+_POLICY_BINDING = translator_at(
     {
         "spec.policyName": PREFIXED,
         "spec.matchResources": _MATCHED,
-        "spec.paramRef.namespace": NAMESPACE,
+        "spec.paramRef.namespace": NAMESPACE_SPELLING,
     }
 )
-_WEBHOOKS = plan_at(
+_WEBHOOKS = translator_at(
     {
         "webhooks[].namespaceSelector": TenantSelector(),
-        "webhooks[].clientConfig.service.namespace": NAMESPACE,
+        "webhooks[].clientConfig.service.namespace": NAMESPACE_SPELLING,
         "webhooks[].rules[].apiGroups[]": GROUP,
     }
 )
-ADMISSION: Mapping[tuple[str, str], ObjectPlan] = {
+ADMISSION: Mapping[tuple[str, str], ObjectTranslator] = {
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): _POLICY,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): _POLICY_BINDING,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _WEBHOOKS,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): _POLICY,
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): _POLICY_BINDING,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _WEBHOOKS,
-    ("apiextensions.k8s.io", "customresourcedefinitions"): plan_at(
+    ("apiextensions.k8s.io", "customresourcedefinitions"): translator_at(
         {
             "spec.group": PREFIXED,
-            "spec.conversion.webhook.clientConfig.service.namespace": NAMESPACE,
-            "spec.conversion.webhookClientConfig.service.namespace": NAMESPACE,
+            "spec.conversion.webhook.clientConfig.service.namespace": NAMESPACE_SPELLING,
+            "spec.conversion.webhookClientConfig.service.namespace": NAMESPACE_SPELLING,
             **CONDITIONS,
         }
     ),
 }
 
-_ENDPOINTS = plan_at(
+_ENDPOINTS = translator_at(
     {
         "subsets[].addresses[].targetRef": REFERENCE,
         "subsets[].notReadyAddresses[].targetRef": REFERENCE,
     }
 )
-NETWORK: Mapping[tuple[str, str], ObjectPlan] = {
+NETWORK: Mapping[tuple[str, str], ObjectTranslator] = {
     ("", "endpoints"): _ENDPOINTS,
     # The controllers of the platform watch all Services, and take those of their class.
-    ("", "services"): plan_at({"spec.loadBalancerClass": PREFIXED, **CONDITIONS}),
-    ("discovery.k8s.io", "endpointslices"): plan_at({"endpoints[].targetRef": REFERENCE}),
-    ("networking.k8s.io", "ingresses"): plan_at(
+    ("", "services"): translator_at({"spec.loadBalancerClass": PREFIXED, **CONDITIONS}),
+    ("discovery.k8s.io", "endpointslices"): translator_at({"endpoints[].targetRef": REFERENCE}),
+    ("networking.k8s.io", "ingresses"): translator_at(
         {
-            "spec.ingressClassName": INGRESS_CLASS,
+            "spec.ingressClassName": INGRESS_CLASS_NAME,
             "spec.defaultBackend.resource.apiGroup": GROUP,
             "spec.rules[].http.paths[].backend.resource.apiGroup": GROUP,
         }
     ),
-    ("networking.k8s.io", "ingressclasses"): plan_at({"spec.parameters": REFERENCE}),
-    ("networking.k8s.io", "networkpolicies"): plan_at(
+    ("networking.k8s.io", "ingressclasses"): translator_at({"spec.parameters": REFERENCE}),
+    ("networking.k8s.io", "networkpolicies"): translator_at(
         {
             "spec.ingress[].from[].namespaceSelector": TenantSelector(),
             "spec.egress[].to[].namespaceSelector": TenantSelector(),
         }
     ),
-    ("networking.k8s.io", "ipaddresses"): plan_at({"spec.parentRef.namespace": NAMESPACE}),
-    ("networking.k8s.io", "servicecidrs"): plan_at(CONDITIONS),
+    ("networking.k8s.io", "ipaddresses"): translator_at(
+        {"spec.parentRef.namespace": NAMESPACE_SPELLING}
+    ),
+    ("networking.k8s.io", "servicecidrs"): translator_at(CONDITIONS),
 }
 
 _SCALED_OBJECT = "object.describedObject"
-OTHERS: Mapping[tuple[str, str], ObjectPlan] = {
-    ("", "namespaces"): plan_at({"status.conditions[]": NamespaceCondition()}),
-    ("", "resourcequotas"): plan_at(
+OTHERS: Mapping[tuple[str, str], ObjectTranslator] = {
+    ("", "namespaces"): translator_at({"status.conditions[]": NamespaceCondition()}),
+    ("", "resourcequotas"): translator_at(
         {
             "spec.hard": RESOURCE_KEYS,
-            "spec.scopeSelector.matchExpressions[]": ScopePlan(),
+            "spec.scopeSelector.matchExpressions[]": QuotaScopeTranslator(),
             "status.hard": RESOURCE_KEYS,
             "status.used": RESOURCE_KEYS,
         }
     ),
-    ("", "limitranges"): plan_at(
+    ("", "limitranges"): translator_at(
         {
             f"spec.limits[].{each}": RESOURCE_KEYS
             for each in ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
         }
     ),
-    ("", "events"): plan_at({"involvedObject": REFERENCE, "related": REFERENCE, "message": TEXT}),
-    ("events.k8s.io", "events"): plan_at(
+    ("", "events"): translator_at(
+        {"involvedObject": REFERENCE, "related": REFERENCE, "message": TEXT}
+    ),
+    ("events.k8s.io", "events"): translator_at(
         {"regarding": REFERENCE, "related": REFERENCE, "note": TEXT}
     ),
-    ("autoscaling", "horizontalpodautoscalers"): plan_at(
+    ("autoscaling", "horizontalpodautoscalers"): translator_at(
         {
             "spec.scaleTargetRef": REFERENCE,
             f"spec.metrics[].{_SCALED_OBJECT}": REFERENCE,
@@ -151,27 +155,27 @@ OTHERS: Mapping[tuple[str, str], ObjectPlan] = {
             **CONDITIONS,
         }
     ),
-    ("policy", "poddisruptionbudgets"): plan_at(CONDITIONS),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): plan_at(
+    ("policy", "poddisruptionbudgets"): translator_at(CONDITIONS),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): translator_at(
         {
             "spec.priorityLevelConfiguration.name": PREFIXED,
             "spec.rules[].resourceRules[].apiGroups[]": GROUP,
             "spec.rules[].resourceRules[].namespaces[]": NAMESPACE_OR_ALL,
             "spec.rules[].subjects[].group.name": USER_GROUP,
-            "spec.rules[].subjects[].serviceAccount.namespace": NAMESPACE,
+            "spec.rules[].subjects[].serviceAccount.namespace": NAMESPACE_SPELLING,
             "spec.rules[].subjects[].user.name": USER,
             **CONDITIONS,
         }
     ),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): plan_at(CONDITIONS),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): translator_at(CONDITIONS),
 }
 
-_METRICS = JsonText(ListPlan(plan_at({"object.target": REFERENCE})))
+_METRICS = JsonText(ListTranslator(translator_at({"object.target": REFERENCE})))
 ANNOTATIONS: Mapping[tuple[str, str], AnnotationRules] = {
     # Where autoscaling/v1 has the fields of autoscaling/v2.
     ("autoscaling", "horizontalpodautoscalers"): {
         "autoscaling.alpha.kubernetes.io/metrics": _METRICS,
         "autoscaling.alpha.kubernetes.io/current-metrics": _METRICS,
     },
-    ("networking.k8s.io", "ingresses"): {"kubernetes.io/ingress.class": INGRESS_CLASS},
+    ("networking.k8s.io", "ingresses"): {"kubernetes.io/ingress.class": INGRESS_CLASS_NAME},
 }

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from lnamespace.errors import ClusterError
 
-PATIENCE = 3
+FAILURES_BEFORE_STATUS = 3
 """Retryable failures in a row that are not written into the status."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RequeueResult:
     """The failures of a reconcile, and the time at which the desired objects change next.
 
     It is a value and not an exception: an entry must expire on time even while other parts of its
@@ -19,9 +19,9 @@ class Outcome:
     """
 
     failures: Sequence[ClusterError] = ()
-    changes_at: datetime | None = None
+    requeue_at: datetime | None = None
 
     @property
-    def worst(self) -> ClusterError | None:
+    def decisive_failure(self) -> ClusterError | None:
         """Return the failure that decides about the retry: a retryable one if there is one."""
         return min(self.failures, key=lambda failure: not failure.retryable, default=None)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lnamespace.access.entries import sudoer_expiries
-from lnamespace.access.person import Person
+from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.subject import Subject
 
@@ -17,16 +17,16 @@ class Sponsor(NamedTuple):
     until: datetime | None
 
 
-class People:
+class ImpersonatorIndex:
     """The sudoers of all LNamespaces, by person, and the problems of their objects."""
 
     def __init__(self) -> None:
-        self._sponsors: dict[Person, dict[str, Sponsor]] = {}
-        self._subjects: dict[Person, Subject] = {}
-        self.problems: dict[Person, str] = {}
+        self._sponsors: dict[ImpersonatorKey, dict[str, Sponsor]] = {}
+        self._subjects: dict[ImpersonatorKey, Subject] = {}
+        self.problems: dict[ImpersonatorKey, str] = {}
         """Why a person's objects could not be made, in words."""
 
-    def update(self, old: LNamespace | None, new: LNamespace | None) -> set[Person]:
+    def update(self, old: LNamespace | None, new: LNamespace | None) -> set[ImpersonatorKey]:
         """Update the lists after a change of an LNamespace; return the people whom it concerns."""
         lns = new or old
         if lns is None:
@@ -34,42 +34,42 @@ class People:
         before, after = _sudoers(old), _sudoers(new)
         changed = {subject for subject, _ in before.items() ^ after.items()}
         for subject in changed:
-            person, name = Person.of(subject), lns.name
-            sponsors = self._sponsors.setdefault(person, {})
+            impersonator, name = ImpersonatorKey.from_subject(subject), lns.name
+            sponsors = self._sponsors.setdefault(impersonator, {})
             sponsors.pop(name, None)
             if subject in after:
-                self._subjects[person] = subject
+                self._subjects[impersonator] = subject
                 sponsors[name] = after[subject]
             if not sponsors:
-                self._forget(person)
-        return {Person.of(subject) for subject in changed}
+                self._forget(impersonator)
+        return {ImpersonatorKey.from_subject(subject) for subject in changed}
 
-    def __iter__(self) -> Iterator[Person]:
+    def __iter__(self) -> Iterator[ImpersonatorKey]:
         return iter(list(self._sponsors))
 
-    def subject(self, person: Person) -> Subject | None:
+    def subject(self, impersonator: ImpersonatorKey) -> Subject | None:
         """Return the subject of the person; None if no LNamespace lists them."""
-        return self._subjects.get(person)
+        return self._subjects.get(impersonator)
 
-    def sponsors(self, person: Person, now: datetime) -> dict[str, str]:
+    def sponsors(self, impersonator: ImpersonatorKey, now: datetime) -> dict[str, str]:
         """Return the LNamespaces that need the person now, name to UID."""
-        listed = self._sponsors.get(person, {})
+        listed = self._sponsors.get(impersonator, {})
         return {name: s.uid for name, s in listed.items() if s.until is None or s.until > now}
 
-    def is_sponsor(self, person: Person, name: str, uid: str) -> bool:
+    def is_sponsor(self, impersonator: ImpersonatorKey, name: str, uid: str) -> bool:
         """Return whether that LNamespace lists the person."""
-        sponsor = self._sponsors.get(person, {}).get(name)
+        sponsor = self._sponsors.get(impersonator, {}).get(name)
         return sponsor is not None and sponsor.uid == uid
 
-    def changes_at(self, person: Person, now: datetime) -> datetime | None:
+    def changes_at(self, impersonator: ImpersonatorKey, now: datetime) -> datetime | None:
         """Return when the next entry of the person expires."""
-        ends = (s.until for s in self._sponsors.get(person, {}).values())
+        ends = (s.until for s in self._sponsors.get(impersonator, {}).values())
         return min((end for end in ends if end and end > now), default=None)
 
-    def _forget(self, person: Person) -> None:
-        del self._sponsors[person]
-        self._subjects.pop(person, None)
-        self.problems.pop(person, None)
+    def _forget(self, impersonator: ImpersonatorKey) -> None:
+        del self._sponsors[impersonator]
+        self._subjects.pop(impersonator, None)
+        self.problems.pop(impersonator, None)
 
 
 def _sudoers(lns: LNamespace | None) -> dict[Subject, Sponsor]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from lnamespace.gateway.fairness.turns import Turns
+from lnamespace.gateway.fairness.scheduler import FairScheduler
 from lnamespace.translate.protocol.status import ApiStatus, Refused, too_many_requests
 
 _MIB = 1024 * 1024
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class ShareLimits:
+class MemoryLimits:
     """The limits of the answers under way, in bytes as they come from the API server.
 
     Translated and encoded, an answer takes about three times as much for a moment.
@@ -39,41 +39,41 @@ class ShareLimits:
     all: int = 192 * _MIB
 
 
-class Shares:
+class MemoryAccounts:
     """The accounts of the memory of each tenant's answers under way."""
 
-    def __init__(self, limits: ShareLimits | None = None) -> None:
-        self.limits = limits or ShareLimits()
-        self.turns = Turns()
+    def __init__(self, limits: MemoryLimits | None = None) -> None:
+        self.limits = limits or MemoryLimits()
+        self.scheduler = FairScheduler()
         self.costly: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The owners with a costly request at the API server, of those that use much."""
-        self._open: dict[str, list[Share]] = {}
+        self._open: dict[str, list[RequestUsage]] = {}
 
     @contextmanager
-    def of(self, owner: str, cut: Callable[[], object]) -> Iterator["Share"]:
-        """Yield the share of a request, for as long as it is under way.
+    def account_for(self, owner: str, cut: Callable[[], object]) -> Iterator["RequestUsage"]:
+        """Yield the usage of a request, for as long as it is under way.
 
         Parameters
         ----------
         cut
             Ends the request at once, to free its memory for others.
         """
-        share = Share(owner, self, cut)
-        shares = self._open.setdefault(owner, [])
-        shares.append(share)
+        usage = RequestUsage(owner, self, cut)
+        usages = self._open.setdefault(owner, [])
+        usages.append(usage)
         try:
-            yield share
+            yield usage
         finally:
-            shares.remove(share)
-            if not shares:
+            usages.remove(usage)
+            if not usages:
                 del self._open[owner]
 
     def held(self, owner: str) -> int:
         """Return how many bytes an owner's answers take."""
         return sum(each.counted for each in self._open.get(owner, ()))
 
-    def make_room(self, share: "Share", size: int) -> None:
-        """Make room for ``size`` more bytes of a share.
+    def make_room(self, usage: "RequestUsage", size: int) -> None:
+        """Make room for ``size`` more bytes of a request.
 
         Over the limit of all together, the owner with the most bytes loses answers, the oldest
         first: a client that reads slowly does not block clients with less.
@@ -83,9 +83,9 @@ class Shares:
         Refused
             TooManyRequests, or that the answer is too large for anybody.
         """
-        mine = self.held(share.owner)
+        mine = self.held(usage.owner)
         if mine + size > self.limits.owner:
-            if mine > share.counted:
+            if mine > usage.counted:
                 raise too_many_requests("too many long answers are under way for this LCluster")
             raise _too_large()
         while sum(map(self.held, self._open)) + size > self.limits.all:
@@ -98,7 +98,7 @@ class Shares:
 
 
 @dataclass(eq=False)
-class Share:
+class RequestUsage:
     """The memory and time that one request uses.
 
     Parameters
@@ -108,7 +108,7 @@ class Share:
     """
 
     owner: str = ""
-    shares: Shares = field(default_factory=Shares)
+    accounts: MemoryAccounts = field(default_factory=MemoryAccounts)
     cut: Callable[[], object] = bool
     size: int = 0
     expansion: int = 1
@@ -118,7 +118,7 @@ class Share:
         """Return the bytes that count against the limits."""
         return max(self.size - _SMALL, 0)
 
-    def hold(self, size: int) -> None:
+    def reserve(self, size: int) -> None:
         """Count ``size`` more bytes from the API server, as long as they may be for the tenant.
 
         Raises
@@ -129,7 +129,7 @@ class Share:
         size *= self.expansion
         more = max(self.size + size - _SMALL, 0) - self.counted
         if more:
-            self.shares.make_room(self, more)
+            self.accounts.make_room(self, more)
         self.size += size
 
     def release(self, size: int) -> None:
@@ -139,7 +139,7 @@ class Share:
     def charge_extra(self, seconds: float = 0.0, sent: int = 0, stored: int = 0) -> None:
         """Count further costs: seconds, and bytes that the API server sends or stores."""
         extra = seconds + sent * _SENT + stored * _STORED
-        self.shares.turns.charge_extra(self.owner, extra)
+        self.accounts.scheduler.charge_extra(self.owner, extra)
 
     @asynccontextmanager
     async def costly_request(self) -> AsyncIterator[None]:
@@ -148,16 +148,16 @@ class Share:
         Four lists at once occupied all processors of an API server with two. An owner that uses
         little, or is alone, does not wait.
         """
-        if not self.shares.turns.needs_turns(self.owner):
+        if not self.accounts.scheduler.needs_turns(self.owner):
             yield
             return
-        lock = self.shares.costly.setdefault(self.owner, asyncio.Lock())
+        lock = self.accounts.costly.setdefault(self.owner, asyncio.Lock())
         async with lock:
             yield
 
     async def metered(self, work: Awaitable[R]) -> R:
         """Run a task for the request, and count its time for the owner."""
-        return await self.shares.turns.metered(self.owner, work)
+        return await self.accounts.scheduler.metered(self.owner, work)
 
 
 def _too_large() -> Refused:

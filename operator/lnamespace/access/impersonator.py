@@ -25,14 +25,14 @@ from lnamespace.model.subject import Subject, SubjectKind
 
 
 @dataclass(frozen=True, order=True)
-class Person:
+class ImpersonatorKey:
     """A person by digest; ``namespace`` is that of a ServiceAccount, else empty."""
 
     digest: str
     namespace: str = ""
 
     @classmethod
-    def of(cls, subject: Subject) -> Self:
+    def from_subject(cls, subject: Subject) -> Self:
         """Return the person that a subject is."""
         return cls(subject_digest(subject), subject.namespace)
 
@@ -48,10 +48,10 @@ def self_impersonator(
     """
     if not sponsors:
         return ()
-    person = Person.of(subject)
+    impersonator = ImpersonatorKey.from_subject(subject)
     meta = ObjectMeta(
-        name=conventions.names.self_impersonator(person.digest),
-        namespace=person.namespace,
+        name=conventions.names.self_impersonator(impersonator.digest),
+        namespace=impersonator.namespace,
         labels=conventions.labels(),
         annotations={conventions.names.person_annotation: subject.username},
         owner_references=_owners(sponsors, conventions),
@@ -61,10 +61,12 @@ def self_impersonator(
     return rbac.role_and_binding(meta, rule, bound, conventions.managed_metadata)
 
 
-def person_refs(person: Person, conventions: Conventions) -> tuple[ObjectRef, ObjectRef]:
+def impersonator_refs(
+    impersonator: ImpersonatorKey, conventions: Conventions
+) -> tuple[ObjectRef, ObjectRef]:
     """Return where the person's objects are: the binding, then the role."""
-    key = (person.namespace, conventions.names.self_impersonator(person.digest))
-    if person.namespace:
+    key = (impersonator.namespace, conventions.names.self_impersonator(impersonator.digest))
+    if impersonator.namespace:
         return (ROLE_BINDING, key), (ROLE, key)
     return (CLUSTER_ROLE_BINDING, key), (CLUSTER_ROLE, key)
 

@@ -4,26 +4,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lnamespace.translate.objects.plans import Leaf, Scope, list_of, object_of, text_of
-from lnamespace.translate.objects.spellings import PRIORITY_CLASS, VOLUME_ATTRIBUTES_CLASS, NameOf
+from lnamespace.translate.objects.spellings import (
+    PRIORITY_CLASS_NAME,
+    VOLUME_ATTRIBUTES_CLASS_NAME,
+    NameOf,
+)
+from lnamespace.translate.objects.translators import (
+    Leaf,
+    TranslationContext,
+    list_of,
+    object_of,
+    text_of,
+)
 
 _CLASSES = {
-    "PriorityClass": PRIORITY_CLASS,
-    "VolumeAttributesClass": VOLUME_ATTRIBUTES_CLASS,
+    "PriorityClass": PRIORITY_CLASS_NAME,
+    "VolumeAttributesClass": VOLUME_ATTRIBUTES_CLASS_NAME,
 }
 
 
 @dataclass(frozen=True)
-class ScopePlan(Leaf):
+class QuotaScopeTranslator(Leaf):
     """The translation of one of ``spec.scopeSelector.matchExpressions``."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a requirement in upstream spelling."""
-        return _translated(value, lambda rule, each: rule.up(each, scope))
+        return _translated(value, lambda rule, each: rule.up(each, context))
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a requirement in tenant spelling."""
-        return _translated(value, lambda rule, each: rule.down(each, scope))
+        return _translated(value, lambda rule, each: rule.down(each, context))
 
 
 def _translated(value: Any, translate: Callable[[NameOf, Any], Any]) -> Any:

@@ -1,7 +1,7 @@
-"""Plans: the values of an object that are translated, with their rules, both ways.
+"""Translators: the values of an object that are translated, with their rules, both ways.
 
-A plan is a tree of rules that follows the object's schema. Values are decoded only where a rule
-stands below them (``msgspec.Raw`` keeps every other value byte for byte), so no field of any
+A translator is a tree of rules that follows the object's schema. Values are decoded only where a
+rule stands below them (``msgspec.Raw`` keeps every other value byte for byte), so no field of any
 version is lost and numbers, key order and text stay as they were written. What was decoded is
 encoded again at every such level: two keys with the same name, or a key that is spelled with
 escapes, never reach the API server as they came.
@@ -19,7 +19,7 @@ from msgspec import Raw, ValidationError
 from msgspec.json import Decoder
 
 from lnamespace.errors import LNamespaceError
-from lnamespace.translate.names.view import View
+from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.repeated import with_repeated
 from lnamespace.translate.protocol.resources import ResourceType
 
@@ -34,12 +34,12 @@ _decode_list = Decoder(list[Raw]).decode
 _decode_text = Decoder(str).decode
 
 
-class Foreign(LNamespaceError):
+class ForeignObject(LNamespaceError):
     """An object of the platform or of another tenant; the tenant is not shown it."""
 
 
 @dataclass
-class TextBudget:
+class RenamingBudget:
     """The number of names of which the texts of one object may still lose the prefix.
 
     Each text has a bound of its own, and a Deployment may have a thousand conditions, each with a
@@ -58,7 +58,7 @@ class TextBudget:
 
 
 @dataclass(frozen=True)
-class Scope:
+class TranslationContext:
     """The facts about a request that rules use.
 
     Parameters
@@ -73,7 +73,7 @@ class Scope:
         Whether a key is written twice in the body, for field validation to report.
     """
 
-    view: View
+    view: TenantView
     resource: ResourceType
     namespace: str = ""
     whole: bool = True
@@ -81,13 +81,13 @@ class Scope:
 
     @cached_property
     def tenant_bytes(self) -> bytes:
-        """Return bytes that a value must contain for a guarded rule to change it."""
+        """Return the bytes by which most rules know that they change nothing in a value."""
         return self.view.tenant.encode()
 
     @cached_property
-    def text_budget(self) -> TextBudget:
+    def renaming_budget(self) -> RenamingBudget:
         """Return the budget of the object that is being translated."""
-        return TextBudget()
+        return RenamingBudget()
 
     @cached_property
     def label_bytes(self) -> bytes:
@@ -134,35 +134,35 @@ class FieldRule(Protocol):
     """
 
     @property
-    def guarded(self) -> bool:
-        """Return whether values without the tenant's name never change on the way down."""
+    def changes_only_with_tenant_name(self) -> bool:
+        """Return whether only values with the tenant's name change on the way down."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a value in upstream spelling."""
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a value in tenant spelling."""
 
     def child(self, key: str) -> "FieldRule | None":
         """Return the rule for a member or an item, or None if it stays as it is."""
 
-    def key_up(self, key: str, scope: Scope) -> str:
+    def key_up(self, key: str, context: TranslationContext) -> str:
         """Return the key of a member in upstream spelling."""
 
 
 class KeepsKeys:
     """A rule that translates no key of a member."""
 
-    def key_up(self, key: str, scope: Scope) -> str:
+    def key_up(self, key: str, context: TranslationContext) -> str:
         """Return the key as it is."""
-        del scope
+        del context
         return key
 
 
 class Leaf(KeepsKeys):
     """A rule for values without nested rules."""
 
-    guarded = True
+    changes_only_with_tenant_name = True
 
     def child(self, key: str) -> FieldRule | None:
         """Return None: there are no nested rules."""
@@ -180,67 +180,67 @@ class Spelling(Leaf):
         Returns None for text that is not this tenant's, which then stays as it is.
     """
 
-    spell_up: Callable[[View, str], str]
-    spell_down: Callable[[View, str], str | None]
+    spell_up: Callable[[TenantView, str], str]
+    spell_down: Callable[[TenantView, str], str | None]
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return text in upstream spelling."""
         text = text_of(value)
-        return value if text is None else self.spell_up(scope.view, text)
+        return value if text is None else self.spell_up(context.view, text)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return text in tenant spelling."""
         text = text_of(value)
         if text is None:
             return value
-        below = self.spell_down(scope.view, text)
+        below = self.spell_down(context.view, text)
         return value if below is None else below
 
 
 @dataclass(frozen=True)
-class ObjectPlan(KeepsKeys):
+class ObjectTranslator(KeepsKeys):
     """A translation of the fields of an object, each by its own rule."""
 
     rules: Mapping[str, FieldRule] = field(default_factory=dict)
 
     @cached_property
-    def guarded(self) -> bool:
-        """Return whether every rule is guarded."""
-        return all(rule.guarded for rule in self.rules.values())
+    def changes_only_with_tenant_name(self) -> bool:
+        """Return whether all rules change only values with the tenant's name."""
+        return all(rule.changes_only_with_tenant_name for rule in self.rules.values())
 
     @cached_property
-    def _downs(self) -> tuple[tuple[str, Callable[[Any, Scope], Any]], ...]:
+    def _downs(self) -> tuple[tuple[str, Callable[[Any, TranslationContext], Any]], ...]:
         return tuple((key, rule.down) for key, rule in self.rules.items())
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return an object in upstream spelling."""
         members = object_of(value)
         if members is None:
             return value
-        if scope.repeats:
-            return with_repeated(value, members, self.members_up({**members}, scope), self.rules)
-        return self.members_up(members, scope)
+        if context.repeats:
+            return with_repeated(value, members, self.members_up({**members}, context), self.rules)
+        return self.members_up(members, context)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return an object in tenant spelling."""
-        if self.guarded and scope.tenant_bytes not in bytes(value):
+        if self.changes_only_with_tenant_name and context.tenant_bytes not in bytes(value):
             return value
         members = object_of(value)
-        return value if members is None else self.members_down(members, scope)
+        return value if members is None else self.members_down(members, context)
 
-    def members_up(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate the members of an object in place, and return them."""
         for key, rule in self.rules.items():
             if key in members:
-                members[key] = rule.up(members[key], scope)
+                members[key] = rule.up(members[key], context)
         return members
 
-    def members_down(self, members: Encoded, scope: Scope) -> Encoded:
+    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate the members of an object in place, and return them."""
         for key, down in self._downs:
             value = members.get(key)
             if value is not None:
-                members[key] = down(value, scope)
+                members[key] = down(value, context)
         return members
 
     def child(self, key: str) -> FieldRule | None:
@@ -249,15 +249,15 @@ class ObjectPlan(KeepsKeys):
 
 
 @dataclass(frozen=True)
-class _OneRulePlan(KeepsKeys):
+class _OneRuleTranslator(KeepsKeys):
     """A translation of all items or members by one rule."""
 
     rule: FieldRule
 
     @property
-    def guarded(self) -> bool:
-        """Return whether the rule is guarded."""
-        return self.rule.guarded
+    def changes_only_with_tenant_name(self) -> bool:
+        """Return whether the rule changes only values with the tenant's name."""
+        return self.rule.changes_only_with_tenant_name
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule, whatever the index or key."""
@@ -265,66 +265,66 @@ class _OneRulePlan(KeepsKeys):
         return self.rule
 
 
-class ListPlan(_OneRulePlan):
+class ListTranslator(_OneRuleTranslator):
     """A translation of each item of an array by one rule."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return an array in upstream spelling."""
         items = list_of(value)
-        return value if items is None else [self.rule.up(item, scope) for item in items]
+        return value if items is None else [self.rule.up(item, context) for item in items]
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return an array in tenant spelling."""
-        if self.guarded and scope.tenant_bytes not in bytes(value):
+        if self.changes_only_with_tenant_name and context.tenant_bytes not in bytes(value):
             return value
         items = list_of(value)
-        return value if items is None else [self.rule.down(item, scope) for item in items]
+        return value if items is None else [self.rule.down(item, context) for item in items]
 
 
-class MapPlan(_OneRulePlan):
+class MapTranslator(_OneRuleTranslator):
     """A translation of each value of a map by one rule; its keys are data."""
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a map in upstream spelling."""
         members = object_of(value)
         if members is None:
             return value
-        return {key: self.rule.up(each, scope) for key, each in members.items()}
+        return {key: self.rule.up(each, context) for key, each in members.items()}
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a map in tenant spelling."""
         members = object_of(value)
         if members is None:
             return value
-        return {key: self.rule.down(each, scope) for key, each in members.items()}
+        return {key: self.rule.down(each, context) for key, each in members.items()}
 
 
 @dataclass(frozen=True)
-class KeyPlan(Leaf):
+class KeyTranslator(Leaf):
     """A translation of the keys of a map by two functions of the view; its values are data."""
 
-    spell_up: Callable[[View, str], str]
-    spell_down: Callable[[View, str], str]
+    spell_up: Callable[[TenantView, str], str]
+    spell_down: Callable[[TenantView, str], str]
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a map with its keys in upstream spelling."""
         members = object_of(value)
         if members is None:
             return value
-        return {self.spell_up(scope.view, key): each for key, each in members.items()}
+        return {self.spell_up(context.view, key): each for key, each in members.items()}
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a map with its keys in tenant spelling."""
-        if scope.tenant_bytes not in bytes(value):
+        if context.tenant_bytes not in bytes(value):
             return value
         members = object_of(value)
         if members is None:
             return value
-        return {self.spell_down(scope.view, key): each for key, each in members.items()}
+        return {self.spell_down(context.view, key): each for key, each in members.items()}
 
-    def key_up(self, key: str, scope: Scope) -> str:
+    def key_up(self, key: str, context: TranslationContext) -> str:
         """Return a key in upstream spelling."""
-        return self.spell_up(scope.view, key)
+        return self.spell_up(context.view, key)
 
 
 @dataclass(frozen=True)
@@ -333,19 +333,19 @@ class UpOnly(Leaf):
 
     rule: FieldRule
 
-    def up(self, value: Any, scope: Scope) -> Any:
+    def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a value in upstream spelling."""
-        return self.rule.up(value, scope)
+        return self.rule.up(value, context)
 
-    def down(self, value: Any, scope: Scope) -> Any:
+    def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the value as it is."""
-        del scope
+        del context
         return value
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of a member."""
         return self.rule.child(key)
 
-    def key_up(self, key: str, scope: Scope) -> str:
+    def key_up(self, key: str, context: TranslationContext) -> str:
         """Return the key of a member in upstream spelling."""
-        return self.rule.key_up(key, scope)
+        return self.rule.key_up(key, context)

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
-from lnamespace.gateway.fairness.turns import TurnLimits, Turns
+from lnamespace.gateway.fairness.scheduler import FairScheduler, SchedulerLimits
 
-LIMITS = TurnLimits(free=0.1, burst=0.5, most=1.0, busy=0.5, longest=4.0, recent=10.0)
+LIMITS = SchedulerLimits(free=0.1, burst=0.5, most=1.0, busy=0.5, longest=4.0, recent=10.0)
 
 
 class Thread:
@@ -15,7 +15,7 @@ class Thread:
 
     def __init__(self) -> None:
         self.idle = self.ran = 0.0
-        self.turns = Turns(LIMITS, lambda: self.idle + self.ran, lambda: self.ran)
+        self.scheduler = FairScheduler(LIMITS, lambda: self.idle + self.ran, lambda: self.ran)
         self.steps = list[str]()
 
     async def work(self, owner: str, *seconds: float) -> None:
@@ -27,7 +27,7 @@ class Thread:
                 self.ran += each
                 await asyncio.sleep(0)
 
-        await self.turns.metered(owner, steps())
+        await self.scheduler.metered(owner, steps())
 
     async def use_up(self, *owners: str) -> None:
         """Let tenants have used all that they may use at once, and another ask a little."""
@@ -110,11 +110,11 @@ async def test_what_the_api_server_has_to_do_counts_as_well(thread: Thread) -> N
 
     async def write() -> None:
         for _ in range(20):
-            thread.turns.charge_extra("much", 0.009)
+            thread.scheduler.charge_extra("much", 0.009)
             thread.ran += 0.001
             await asyncio.sleep(0)
 
-    await thread.turns.metered("much", write())
+    await thread.scheduler.metered("much", write())
     ran, idle = thread.ran - before[0], thread.idle - before[1]
     assert 15 < idle / ran < 21
 
@@ -177,7 +177,7 @@ async def test_a_task_that_is_thrown_away_with_its_turn_gives_it_back(thread: Th
     """Else nobody that uses much would ever have another."""
     await thread.use_up("a")
     await thread.work("a", 0.001)
-    thrown = thread.turns.metered("a", asyncio.sleep(0)).__await__()
+    thrown = thread.scheduler.metered("a", asyncio.sleep(0)).__await__()
     turn = next(thrown)
     for _ in range(5):
         await asyncio.sleep(0)
@@ -197,7 +197,7 @@ async def test_what_is_cancelled_lets_go_at_once(thread: Thread) -> None:
         finally:
             let_go.append("a")
 
-    task = asyncio.create_task(thread.turns.metered("a", work()))
+    task = asyncio.create_task(thread.scheduler.metered("a", work()))
     await asyncio.sleep(0)
     await thread.use_up("a")
     other = asyncio.create_task(thread.work("a", *[0.01] * 10))
@@ -217,16 +217,16 @@ async def test_results_and_failures_pass_through(thread: Thread) -> None:
         await asyncio.sleep(0)
         raise ZeroDivisionError
 
-    assert await thread.turns.metered("a", fine()) == 7
+    assert await thread.scheduler.metered("a", fine()) == 7
     with pytest.raises(ZeroDivisionError):
-        await thread.turns.metered("a", wrong())
+        await thread.scheduler.metered("a", wrong())
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
-            await thread.turns.metered("a", asyncio.Event().wait())
+            await thread.scheduler.metered("a", asyncio.Event().wait())
 
 
 async def test_tenants_that_use_nothing_are_forgotten(thread: Thread) -> None:
     for number in range(5000):
         await thread.work(f"caller-{number}", 0.0001)
         thread.idle += 0.01
-    assert len(thread.turns._usages) <= 1001  # noqa: SLF001 - it is memory
+    assert len(thread.scheduler._usages) <= 1001  # noqa: SLF001 - it is memory

@@ -27,20 +27,20 @@ from lnamespace.model.names import USERS_BINDING
 class NamespaceState:
     """The Namespace of an LNamespace as observed.
 
-    ``profile`` is None while it is not known which profile applies. ``moving`` is set while the
-    objects of the previous sudo layout are complete: sudoers may edit the LNamespace by either.
-    ``orphaned`` is set while the Namespace is without its owner reference, and the LNamespace may
-    be on its way out for all that is known.
+    ``profile`` is None while it is not known which profile applies. ``layout_changing`` is set
+    while the objects of the previous sudo layout are complete: sudoers may edit the LNamespace by
+    either. ``orphaned`` is set while the Namespace is without its owner reference, and the
+    LNamespace may be on its way out for all that is known.
     """
 
     ownership: Ownership
     observed: ObservedObject | None = None
     profile: ResolvedProfile | None = field(default_factory=ResolvedProfile)
-    moving: bool = False
+    layout_changing: bool = False
     orphaned: bool = False
 
 
-def tenant_objects(
+def lnamespace_objects(
     lns: LNamespace, entries: ActiveEntries, state: NamespaceState, conventions: Conventions
 ) -> tuple[DesiredObject, ...]:
     """Return all desired objects of an LNamespace, given who owns its Namespace.
@@ -49,7 +49,7 @@ def tenant_objects(
     LNamespace must not read the secrets of an earlier one of its name.
     """
     ours = state.ownership in (Ownership.OURS, Ownership.TERMINATING)
-    always = editor_objects(lns, entries, conventions, both=ours and state.moving)
+    always = editor_objects(lns, entries, conventions, both=ours and state.layout_changing)
     match state.ownership:
         case Ownership.ABSENT:
             return namespace_object(lns, state, conventions), *always
@@ -138,20 +138,23 @@ def users_binding(
     return GrantBuilder(lns, conventions).role_binding(USERS_BINDING, conventions.users_role, bound)
 
 
-def grant_refs(tenant: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+def grant_refs(lnamespace: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
     """Return where grants of an LNamespace may be, so that they can be removed.
 
     The Namespace is not among them: it is never deleted by a plan.
     """
-    editor = conventions.names.editor(tenant)
+    editor = conventions.names.editor(lnamespace)
     return (
         (CLUSTER_ROLE_BINDING, ("", editor)),
-        (ROLE_BINDING, (tenant, USERS_BINDING)),
-        *sudo_refs(tenant, conventions),
+        (ROLE_BINDING, (lnamespace, USERS_BINDING)),
+        *sudo_refs(lnamespace, conventions),
         (CLUSTER_ROLE, ("", editor)),
     )
 
 
-def all_grant_refs(tenant: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
+def all_grant_refs(lnamespace: str, conventions: Conventions) -> tuple[ObjectRef, ...]:
     """Return where grants may be, those of the previous sudo layout included."""
-    return (*sudo_refs(tenant, previous_conventions(conventions)), *grant_refs(tenant, conventions))
+    return (
+        *sudo_refs(lnamespace, previous_conventions(conventions)),
+        *grant_refs(lnamespace, conventions),
+    )

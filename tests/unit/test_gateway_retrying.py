@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 import pytest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
-from lnamespace.gateway.upstream.grants import send_until_granted
+from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.model.names import Names
 
 ACCOUNT = Names("team1.example.com").cluster_account("acme").username

@@ -30,7 +30,7 @@ _NEW = 0.2
 
 
 @dataclass(frozen=True)
-class TurnLimits:
+class SchedulerLimits:
     """The use of the thread above which a tenant's steps wait for turns.
 
     Parameters
@@ -82,16 +82,16 @@ class ThreadUsage:
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
 
-class Turns:
+class FairScheduler:
     """A scheduler that counts each tenant's use of the thread, and delays those that use much."""
 
     def __init__(
         self,
-        limits: TurnLimits | None = None,
+        limits: SchedulerLimits | None = None,
         now: Clock = time.monotonic,
         thread: Clock = time.thread_time,
     ) -> None:
-        self._limits = limits or TurnLimits()
+        self._limits = limits or SchedulerLimits()
         self._now, self.thread = now, thread
         self._usages: dict[str, ThreadUsage] = {}
         self._latest: ThreadUsage | None = None
@@ -240,13 +240,13 @@ class Turns:
 class _Metered(Generic[R]):
     """An awaitable that runs work in steps and counts their time."""
 
-    def __init__(self, turns: Turns, usage: ThreadUsage, work: Awaitable[R]) -> None:
-        self._turns = turns
+    def __init__(self, scheduler: FairScheduler, usage: ThreadUsage, work: Awaitable[R]) -> None:
+        self._scheduler = scheduler
         self._usage_of = usage
         self._work = work
 
     def __await__(self) -> Generator[Any, None, R]:
-        turns, usage, steps = self._turns, self._usage_of, self._work.__await__()
+        scheduler, usage, steps = self._scheduler, self._usage_of, self._work.__await__()
         go_on: Callable[[], Any] = partial(steps.send, None)
         try:
             took = yield from self._turn()
@@ -254,17 +254,17 @@ class _Metered(Generic[R]):
             steps.close()
             raise
         while True:
-            began = turns.thread()
+            began = scheduler.thread()
             try:
                 waited = go_on()
             except StopIteration as end:
                 found: R = end.value
                 return found
             finally:
-                seconds = turns.thread() - began
-                turns.charge(usage, seconds)
+                seconds = scheduler.thread() - began
+                scheduler.charge(usage, seconds)
                 if took:
-                    turns.give_back(usage, seconds)
+                    scheduler.give_back(usage, seconds)
             took = False
             try:
                 yield waited
@@ -277,7 +277,7 @@ class _Metered(Generic[R]):
 
     def _turn(self) -> Generator[Any, None, bool]:
         """Wait for a turn if one is needed; return whether there is one to give back."""
-        if not self._turns.exceeds_share(self._usage_of):
+        if not self._scheduler.exceeds_share(self._usage_of):
             return False
-        yield from self._turns.take(self._usage_of).__await__()
+        yield from self._scheduler.take(self._usage_of).__await__()
         return True

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lnamespace.access.conventions import Conventions, SudoLayout
-from lnamespace.access.person import Person, person_refs, self_impersonator
+from lnamespace.access.impersonator import ImpersonatorKey, impersonator_refs, self_impersonator
 from lnamespace.access.sudo import previous_is_present
 from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import SWITCH_DELAY
-from lnamespace.controller.outcome import PATIENCE, Outcome
 from lnamespace.controller.reconciler import utc_now
+from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.status import is_ready
 from lnamespace.errors import ClusterError, Invalid, NoNamespace, NoServiceAccount
 from lnamespace.kube.apply import Applier
@@ -24,7 +24,7 @@ from lnamespace.model.subject import Subject, SubjectKind
 
 
 @dataclass(frozen=True)
-class PersonReconciler:
+class ImpersonatorReconciler:
     """A reconciler of people. ``wake`` enqueues an LNamespace that waits for one of them."""
 
     cache: Cache
@@ -34,33 +34,37 @@ class PersonReconciler:
     wake: Callable[[str], None]
     clock: Callable[[], datetime] = utc_now
 
-    async def reconcile(self, person: Person, failed_before: int = 0) -> Outcome:
+    async def reconcile(
+        self, impersonator: ImpersonatorKey, failed_before: int = 0
+    ) -> RequeueResult:
         """Reconcile the objects of one person; return the failures and the next expiry."""
         now = self.clock()
-        people = self.cache.people
-        sponsors, kept = people.sponsors(person, now), self._kept(person)
-        subject = people.subject(person)
+        impersonators = self.cache.impersonators
+        sponsors, kept = impersonators.sponsors(impersonator, now), self._kept(impersonator)
+        subject = impersonators.subject(impersonator)
         if kept and (subject is None or self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT):
-            return Outcome()
+            return RequeueResult()
         if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
             if any(map(self._lingers, sponsors)):
-                return Outcome(changes_at=now + SWITCH_DELAY)
+                return RequeueResult(requeue_at=now + SWITCH_DELAY)
             sponsors = {}
-        await self.applier.refresh(person_refs(person, self.conventions))
+        await self.applier.refresh(impersonator_refs(impersonator, self.conventions))
         missing = await self._missing(subject, sponsors) if sponsors else None
         if missing and not isinstance(missing, NoServiceAccount | NoNamespace | Invalid):
-            return Outcome([missing], people.changes_at(person, now))
+            return RequeueResult([missing], impersonators.changes_at(impersonator, now))
         owners = {} if missing else sponsors | kept
         wanted = self_impersonator(subject, owners, self.conventions) if subject else ()
-        actions = plan_actions(wanted, self.cache.get, person_refs(person, self.conventions))
+        actions = plan_actions(
+            wanted, self.cache.get, impersonator_refs(impersonator, self.conventions)
+        )
         failures = await self.applier.apply(actions)
         failures += [missing] if missing else []
-        news = self._note(person, failures, failed_before)
+        changed = self._note(impersonator, failures, failed_before)
         # Also if nothing was to be done: the objects may be known by the watch alone.
         for name in sponsors:
-            if news or self._waits(name):
+            if changed or self._waits(name):
                 self.wake(name)
-        return Outcome(failures, people.changes_at(person, now))
+        return RequeueResult(failures, impersonators.changes_at(impersonator, now))
 
     async def _missing(
         self, subject: Subject | None, sponsors: Collection[str]
@@ -74,34 +78,36 @@ class PersonReconciler:
             return error
         return None
 
-    def _kept(self, person: Person) -> dict[str, str]:
+    def _kept(self, impersonator: ImpersonatorKey) -> dict[str, str]:
         """Return the LNamespaces that own the person's objects and cannot be read, name to UID.
 
         They may still list the person, so the objects stay until they can be read.
         """
-        found = (self.cache.get(*ref) for ref in person_refs(person, self.conventions))
-        owners = {uid for seen in found if seen for uid in seen.owners}
+        found = (self.cache.get(*ref) for ref in impersonator_refs(impersonator, self.conventions))
+        owners = {uid for observed in found if observed for uid in observed.owners}
         return {name: uid for uid in owners if (name := self.cache.index.never_read(uid))}
 
-    def _note(self, person: Person, failures: list[ClusterError], failed_before: int) -> bool:
+    def _note(
+        self, impersonator: ImpersonatorKey, failures: list[ClusterError], failed_before: int
+    ) -> bool:
         """Keep the problem for the status of LNamespaces; return whether it has changed."""
-        people = self.cache.people
-        known = people.problems.pop(person, None)
-        lasting = [f for f in failures if _is_told(f, failed_before)]
-        subject = people.subject(person)
+        impersonators = self.cache.impersonators
+        known = impersonators.problems.pop(impersonator, None)
+        lasting = [f for f in failures if _is_reported(f, failed_before)]
+        subject = impersonators.subject(impersonator)
         if lasting and subject:
-            people.problems[person] = f"{subject.username}: {lasting[0]}"
-        return known != people.problems.get(person)
+            impersonators.problems[impersonator] = f"{subject.username}: {lasting[0]}"
+        return known != impersonators.problems.get(impersonator)
 
     def _waits(self, name: str) -> bool:
-        listed = self.cache.tenant(name)
-        return listed is not None and (not is_ready(listed.lns) or self._lingers(name))
+        cached = self.cache.lnamespace(name)
+        return cached is not None and (not is_ready(cached.lns) or self._lingers(name))
 
     def _lingers(self, name: str) -> bool:
         return previous_is_present(name, self.conventions, self.cache.get)
 
 
-def _is_told(failure: ClusterError, failed_before: int) -> bool:
+def _is_reported(failure: ClusterError, failed_before: int) -> bool:
     """Return whether a failure belongs into the status: one that soon passes does not."""
     passes = failure.retryable and not isinstance(failure, NoServiceAccount)
-    return not passes or failed_before >= PATIENCE
+    return not passes or failed_before >= FAILURES_BEFORE_STATUS

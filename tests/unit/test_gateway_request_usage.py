@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 from lnamespace.gateway.fairness import in_flight
 from lnamespace.gateway.fairness.in_flight import InFlight, WatchCounts
-from lnamespace.gateway.fairness.shares import Share, ShareLimits, Shares
+from lnamespace.gateway.fairness.request_usage import MemoryAccounts, MemoryLimits, RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
-from lnamespace.gateway.requests.answer_encodings import JsonEncoding
+from lnamespace.gateway.requests.answer_encoders import JsonEncoder
 from lnamespace.gateway.requests.answers import send_events
 from lnamespace.gateway.watches import watch_events
 from lnamespace.gateway.watches.watch_events import (
@@ -27,16 +27,16 @@ from lnamespace.translate.protocol.status import Refused
 from tests.unit.support.translation import asked
 
 SMALL = 256 * 1024
-LIMITS = ShareLimits(owner=100, all=250)
+LIMITS = MemoryLimits(owner=100, all=250)
 
 
 def uncut() -> None:
     pytest.fail("it has to make room")
 
 
-def code_of(share: Share, size: int) -> int:
+def code_of(usage: RequestUsage, size: int) -> int:
     with pytest.raises(Refused) as refused:
-        share.hold(size)
+        usage.reserve(size)
     return refused.value.status.code
 
 
@@ -67,33 +67,33 @@ async def test_others_run_between_the_events_of_a_watch_that_begins() -> None:
             between.append(sent.count - before)
 
     async with asyncio.TaskGroup() as group:
-        watch = send_events(sent, JsonEncoding(), lines(), bytes)  # type: ignore[arg-type]
+        watch = send_events(sent, JsonEncoder(), lines(), bytes)  # type: ignore[arg-type]
         group.create_task(watch)
         group.create_task(short())
     assert max(between) <= 2
 
 
 def test_a_tenant_with_too_long_answers_is_told_to_wait_or_to_ask_for_less() -> None:
-    shares = Shares(LIMITS)
-    with shares.of("a", uncut) as first, shares.of("a", uncut) as second:
-        first.hold(SMALL + 60)
+    accounts = MemoryAccounts(LIMITS)
+    with accounts.account_for("a", uncut) as first, accounts.account_for("a", uncut) as second:
+        first.reserve(SMALL + 60)
         assert code_of(second, SMALL + 60) == 429
-        second.hold(SMALL + 40)
+        second.reserve(SMALL + 40)
         second.release(SMALL + 40)
         assert code_of(first, 41) == 413
-    with shares.of("a", uncut) as alone:
+    with accounts.account_for("a", uncut) as alone:
         assert code_of(alone, SMALL + 101) == 413
-        alone.hold(SMALL + 100)
-    assert shares.held("a") == 0
+        alone.reserve(SMALL + 100)
+    assert accounts.held("a") == 0
 
 
-async def most_at_once(share: Share) -> int:
+async def most_at_once(usage: RequestUsage) -> int:
     """How many of four costly requests are at the API server at once."""
     there, most = 0, list[int]()
 
     async def request() -> None:
         nonlocal there
-        async with share.costly_request():
+        async with usage.costly_request():
             there += 1
             most.append(there)
             await asyncio.sleep(0)
@@ -105,44 +105,47 @@ async def most_at_once(share: Share) -> int:
 
 async def test_who_uses_much_has_one_costly_request_at_the_api_server() -> None:
     """Four lists at once occupied an API server with two processors: all others waited."""
-    shares = Shares()
-    with shares.of("much", uncut) as much, shares.of("little", uncut) as little:
+    accounts = MemoryAccounts()
+    with (
+        accounts.account_for("much", uncut) as much,
+        accounts.account_for("little", uncut) as little,
+    ):
         much.charge_extra(10.0)
         assert await most_at_once(much) == 4  # alone
         little.charge_extra(0.001)
         much.charge_extra(0.001)
         assert (await most_at_once(much), await most_at_once(little)) == (1, 4)
-    assert not shares.costly
+    assert not accounts.costly
 
 
 def test_what_is_stored_costs_more_than_what_is_sent() -> None:
-    shares = Shares()
-    with shares.of("a", uncut) as share, shares.of("b", uncut) as other:
+    accounts = MemoryAccounts()
+    with accounts.account_for("a", uncut) as usage, accounts.account_for("b", uncut) as other:
         other.charge_extra(0.001)
-        share.charge_extra(sent=20_000_000)
+        usage.charge_extra(sent=20_000_000)
         other.charge_extra(0.001)
-        assert not shares.turns.needs_turns("a")
-        share.charge_extra(stored=20_000_000)
-        assert shares.turns.needs_turns("a")
+        assert not accounts.scheduler.needs_turns("a")
+        usage.charge_extra(stored=20_000_000)
+        assert accounts.scheduler.needs_turns("a")
 
 
 def test_who_has_most_makes_room_for_who_has_less() -> None:
-    shares, cut = Shares(LIMITS), list[str]()
+    accounts, cut = MemoryAccounts(LIMITS), list[str]()
     with ExitStack() as stack:
         for owner in ("a", "b"):
-            share = stack.enter_context(shares.of(owner, partial(cut.append, owner)))
-            share.hold(SMALL + 100)
-        other = stack.enter_context(shares.of("c", uncut))
-        other.hold(SMALL + 60)
+            usage = stack.enter_context(accounts.account_for(owner, partial(cut.append, owner)))
+            usage.reserve(SMALL + 100)
+        other = stack.enter_context(accounts.account_for("c", uncut))
+        other.reserve(SMALL + 60)
         assert cut == ["a"]
-        assert shares.held("a") == 0
+        assert accounts.held("a") == 0
 
 
 def test_who_asks_for_little_is_never_refused_for_others() -> None:
-    shares = Shares(ShareLimits(owner=100, all=100))
-    with shares.of("a", uncut) as much, shares.of("b", uncut) as little:
-        much.hold(SMALL + 100)
-        little.hold(SMALL)
+    accounts = MemoryAccounts(MemoryLimits(owner=100, all=100))
+    with accounts.account_for("a", uncut) as much, accounts.account_for("b", uncut) as little:
+        much.reserve(SMALL + 100)
+        little.reserve(SMALL)
         assert code_of(little, 100) == 429
 
 
@@ -150,7 +153,7 @@ async def test_a_fifth_list_waits_for_others_of_its_tenant_alone() -> None:
     counted, begun, end = InFlight(200), list[str](), asyncio.Event()
 
     async def ask(tenant: str, verb: str, size: int = 0) -> None:
-        async with counted.lane(tenant, asked("secrets", verb), size):
+        async with counted.limit_concurrency(tenant, asked("secrets", verb), size):
             begun.append(f"{tenant} {verb}")
             await end.wait()
 
@@ -222,29 +225,29 @@ class _Lines(UpstreamResponse):
 
 
 async def test_what_is_kept_of_an_event_is_counted_until_it_is_told() -> None:
-    shares = Shares(ShareLimits(owner=SMALL, all=SMALL))
+    accounts = MemoryAccounts(MemoryLimits(owner=SMALL, all=SMALL))
     half = b"x" * SMALL
-    with shares.of("a", uncut) as share:
-        lines: AsyncIterator[bytes] = event_lines(_Lines(half, b"x\ny", b"y\n"), share)
+    with accounts.account_for("a", uncut) as usage:
+        lines: AsyncIterator[bytes] = event_lines(_Lines(half, b"x\ny", b"y\n"), usage)
         assert await anext(lines) == half + b"x"
-        assert share.size == len(half) + 3
+        assert usage.size == len(half) + 3
         assert await anext(lines) == b"yy"
-        assert share.size == 3
+        assert usage.size == 3
         assert [line async for line in lines] == []
-        assert share.size == 0
-    with shares.of("a", uncut) as share:
+        assert usage.size == 0
+    with accounts.account_for("a", uncut) as usage:
         with pytest.raises(Refused):
-            await anext(event_lines(_Lines(half, half, half), share))
-        assert share.size == 0
+            await anext(event_lines(_Lines(half, half, half), usage))
+        assert usage.size == 0
 
 
 async def test_an_event_counts_as_long_as_it_may_be_for_its_tenant() -> None:
     """A hundred clients that read slowly held 870 MiB after one change of a compressed object."""
-    shares, event = Shares(ShareLimits(owner=SMALL, all=SMALL)), b"x" * (SMALL // 2)
+    accounts, event = MemoryAccounts(MemoryLimits(owner=SMALL, all=SMALL)), b"x" * (SMALL // 2)
     with ExitStack() as stack:
-        first, second = (stack.enter_context(shares.of("a", uncut)) for _ in range(2))
-        for share in (first, second):
-            share.expansion = 3
+        first, second = (stack.enter_context(accounts.account_for("a", uncut)) for _ in range(2))
+        for usage in (first, second):
+            usage.expansion = 3
         lines: AsyncIterator[bytes] = event_lines(_Lines(event, b"\n"), first)
         assert await anext(lines)
         with pytest.raises(Refused):

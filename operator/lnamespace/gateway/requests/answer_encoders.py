@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
-from lnamespace.translate.bodies.long_lists import LONG
+from lnamespace.translate.bodies.long_lists import LONG_ANSWER
 from lnamespace.translate.protocol.protobuf.envelope import from_json_in_steps, watch_frame
 from lnamespace.translate.protocol.status import not_acceptable
 from lnamespace.translate.protocol.yaml_answers import yaml_lines
@@ -15,7 +15,7 @@ _LINES_AT_ONCE = 500
 """Lines of YAML that are written before others may run."""
 
 
-class AnswerEncoding(Protocol):
+class AnswerEncoder(Protocol):
     """An encoder of answers and of watch events for a client."""
 
     content_type: str
@@ -28,7 +28,7 @@ class AnswerEncoding(Protocol):
         """Return an event of a watch, given as JSON, with what ends it."""
 
 
-class ProtobufEncoding:
+class ProtobufEncoder:
     """An encoder to Kubernetes' protobuf."""
 
     content_type = PROTOBUF
@@ -43,7 +43,7 @@ class ProtobufEncoding:
         return watch_frame(event)
 
 
-class JsonEncoding:
+class JsonEncoder:
     """An encoder to JSON, as the API server writes it."""
 
     content_type = JSON
@@ -59,7 +59,7 @@ class JsonEncoding:
         return event + b"\n"
 
 
-class IndentedJsonEncoding(JsonEncoding):
+class IndentedJsonEncoder(JsonEncoder):
     """An encoder to indented JSON; a watch has one event on each line all the same."""
 
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
@@ -68,7 +68,7 @@ class IndentedJsonEncoding(JsonEncoding):
         Indented in one step, 40 MB held the thread for half a second.
         """
         yield from ()
-        return indented_json(answer) if 0 < len(answer) <= LONG else answer
+        return indented_json(answer) if 0 < len(answer) <= LONG_ANSWER else answer
 
 
 def indented_json(answer: bytes) -> bytes:
@@ -79,7 +79,7 @@ def indented_json(answer: bytes) -> bytes:
         return answer
 
 
-class YamlEncoding(JsonEncoding):
+class YamlEncoder(JsonEncoder):
     """An encoder to YAML; watches have none."""
 
     content_type = YAML
@@ -97,13 +97,13 @@ class YamlEncoding(JsonEncoding):
         return "".join(written).encode()
 
 
-_ENCODINGS: Mapping[str, type[AnswerEncoding]] = {
-    PROTOBUF: ProtobufEncoding,
-    YAML: YamlEncoding,
+_ENCODERS: Mapping[str, type[AnswerEncoder]] = {
+    PROTOBUF: ProtobufEncoder,
+    YAML: YamlEncoder,
 }
 
 
-def answer_encoding(media_type: str, *, indented: bool = False) -> AnswerEncoding:
+def answer_encoder(media_type: str, *, indented: bool = False) -> AnswerEncoder:
     """Return the encoder for a media type; ``indented`` means JSON for people."""
-    plain = IndentedJsonEncoding if indented else JsonEncoding
-    return _ENCODINGS.get(media_type, plain)()
+    plain = IndentedJsonEncoder if indented else JsonEncoder
+    return _ENCODERS.get(media_type, plain)()

@@ -40,7 +40,7 @@ def is_provisioned(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class View:
+class TenantView:
     """The translation of names between a tenant's cluster and the platform's.
 
     Parameters
