@@ -147,30 +147,32 @@ def refused(people: People) -> partial[str]:
 
 
 @pytest.mark.parametrize(("name", "words"), BAD_NAMES.items(), ids=range(len(BAD_NAMES)))
-def test_bad_names(name: str, words: str, refused: partial[str]) -> None:
+def test_invalid_names_are_refused(name: str, words: str, refused: partial[str]) -> None:
     assert words in refused(manifest(name), status=422)
 
 
 @pytest.mark.parametrize("field", LISTS)
 @pytest.mark.parametrize(("entry", "words"), BAD_ENTRIES.values(), ids=BAD_ENTRIES)
-def test_bad_entries(field: str, entry: Object, words: str, refused: partial[str]) -> None:
+def test_invalid_list_entries_are_refused(
+    field: str, entry: Object, words: str, refused: partial[str]
+) -> None:
     if field == "sudoers" and entry.get("kind") == "Group":
         words = "a Group cannot be a sudoer"
     assert words in refused(manifest("bad", **{field: ["good", entry]}), status=422)
 
 
 @pytest.mark.parametrize("time", BAD_TIMES)
-def test_bad_times(time: str, refused: partial[str]) -> None:
+def test_invalid_expiry_times_are_refused(time: str, refused: partial[str]) -> None:
     assert "expiresAt" in refused(manifest("bad", users=[user("bob", expiresAt=time)]), status=422)
 
 
 @pytest.mark.parametrize(("spec", "words"), BAD_SPECS.values(), ids=BAD_SPECS)
-def test_bad_specs(spec: dict[str, Any], words: str, refused: partial[str]) -> None:
+def test_invalid_specs_are_refused(spec: dict[str, Any], words: str, refused: partial[str]) -> None:
     assert words in refused(manifest("bad", **spec), status=422)
 
 
 @pytest.mark.parametrize("field", LISTS)
-def test_nobody_twice_and_not_too_many(field: str, refused: partial[str]) -> None:
+def test_duplicate_and_too_many_list_entries_are_refused(field: str, refused: partial[str]) -> None:
     twice = manifest("bad", **{field: ["bob", user("bob", expiresAt="2030-01-01T00:00:00Z")]})
     assert "Duplicate value" in refused(twice, status=422)
     most = {"users": 250, "managers": 50, "sudoers": 50}[field]
@@ -178,13 +180,13 @@ def test_nobody_twice_and_not_too_many(field: str, refused: partial[str]) -> Non
     assert f"must have at most {most} entries" in refused(many, status=422)
 
 
-def test_unknown_fields_are_told(refused: partial[str]) -> None:
+def test_unknown_fields_are_refused_under_strict_field_validation(refused: partial[str]) -> None:
     odd = manifest("bad", users=[user("bob", expires="2030-01-01T00:00:00Z")])
     assert "unknown field" in refused(odd, status=400, fieldValidation="Strict")
 
 
 @pytest.mark.parametrize("field", LISTS)
-def test_odd_but_good_entries(field: str, people: People) -> None:
+def test_unusual_but_valid_list_entries_are_accepted(field: str, people: People) -> None:
     entries = [
         entry
         for entry in GOOD_ENTRIES
@@ -196,7 +198,7 @@ def test_odd_but_good_entries(field: str, people: People) -> None:
     assert len(made["spec"][field]) == len(entries)
 
 
-def test_long_and_full_is_good(people: People) -> None:
+def test_longest_name_and_full_lists_are_accepted(people: People) -> None:
     sizes = {"users": 250, "managers": 50, "sudoers": 50}
     lists = {field: [f"user-{n}" for n in range(most)] for field, most in sizes.items()}
     billing = {"costCenter": "x" * 1024, "labels": {"k" * 63: "v"}}
@@ -205,7 +207,7 @@ def test_long_and_full_is_good(people: People) -> None:
     assert people.person("alice").api.create(LNAMESPACES, manifest("0"), dryRun="All")
 
 
-def test_who_asked_for_it_is_stamped_and_never_changes(
+def test_requester_is_set_at_creation_and_is_immutable(
     tenants: Tenants, people: People, rights: Rights
 ) -> None:
     who, alice = people.person("alice").who, people.person("alice").api
@@ -225,7 +227,9 @@ def test_who_asked_for_it_is_stamped_and_never_changes(
     assert tenants.get(name)["spec"]["requester"] == "alice"
 
 
-def test_who_names_nobody_is_everything(tenants: Tenants, people: People) -> None:
+def test_an_lnamespace_without_lists_puts_its_creator_on_every_list(
+    tenants: Tenants, people: People
+) -> None:
     alice, robot = people.person("alice"), people.account("default", "maker")
     itself = service_account("default", "maker")
     for api, entry in ((alice.api, user("alice", namespace="")), (robot.api, itself)):
@@ -238,7 +242,7 @@ def test_who_names_nobody_is_everything(tenants: Tenants, people: People) -> Non
     assert named == {"users": ["bob"], "managers": ["alice"], "sudoers": []}
 
 
-def test_a_generated_name_is_as_good_as_any(people: People, admin: Api) -> None:
+def test_generate_name_is_accepted_unless_the_name_is_reserved(people: People, admin: Api) -> None:
     body = manifest("ignored")
     body["metadata"] = {"generateName": "generated-"}
     made = people.person("alice").api.create(LNAMESPACES, body)
@@ -250,7 +254,9 @@ def test_a_generated_name_is_as_good_as_any(people: People, admin: Api) -> None:
     assert RESERVED in words
 
 
-def test_two_appliers_share_the_lists(tenants: Tenants, admin: Api) -> None:
+def test_server_side_apply_merges_the_lists_of_two_field_managers(
+    tenants: Tenants, admin: Api
+) -> None:
     name = tenants.make("applied", managers=["root"])
 
     def apply(manager: str, *users: Object) -> list[str]:

@@ -83,7 +83,7 @@ METADATA: dict[str, Any] = {
 
 @pytest.mark.parametrize("subresource", ["", "status", "finalize"])
 @pytest.mark.parametrize("metadata", METADATA.values(), ids=METADATA)
-def test_a_sudoer_cannot_change_whose_the_namespace_is(
+def test_a_sudoer_cannot_change_protected_namespace_metadata(
     metadata: Object, subresource: str, name: str, sudo: Api, admin: Api
 ) -> None:
     path = ns_path(name)
@@ -123,7 +123,7 @@ def _merged(before: Object, change: Object) -> Object:
     return result
 
 
-def test_a_sudoer_cannot_finish_or_delete_the_namespace(
+def test_a_sudoer_cannot_finalize_or_delete_the_namespace(
     name: str, sudo: Api, admin: Api, alice: Person
 ) -> None:
     path = ns_path(name)
@@ -135,7 +135,7 @@ def test_a_sudoer_cannot_finish_or_delete_the_namespace(
     assert admin.get(path)["metadata"].get("deletionTimestamp") is None
 
 
-def test_a_sudoer_may_label_the_namespace_otherwise(name: str, sudo: Api, admin: Api) -> None:
+def test_a_sudoer_may_set_other_labels_on_the_namespace(name: str, sudo: Api, admin: Api) -> None:
     sudo.patch(ns_path(name), {"metadata": {"labels": {"team": "red"}, "annotations": {"a": "b"}}})
     assert admin.get(ns_path(name))["metadata"]["labels"]["team"] == "red"
 
@@ -143,7 +143,7 @@ def test_a_sudoer_may_label_the_namespace_otherwise(name: str, sudo: Api, admin:
 # --- giving one's power away
 
 
-def test_powerful_friends_stay_inside(
+def test_roles_granted_by_a_sudoer_are_limited_to_the_namespace(
     name: str, victim: str, sudo: Api, people: People, rights: Rights
 ) -> None:
     people.account(name, "mine")
@@ -183,7 +183,7 @@ def _binding(name: str, subjects: list[Object], role: str = "cluster-admin") -> 
     return {"metadata": {"name": name}, "roleRef": ref, "subjects": subjects}
 
 
-def test_a_powerful_service_account_is_under_the_same_guard(
+def test_a_service_account_with_admin_rights_is_subject_to_the_same_policies(
     name: str, sudo: Api, people: People, rights: Rights
 ) -> None:
     robot = people.account(name, "strong")
@@ -195,7 +195,7 @@ def test_a_powerful_service_account_is_under_the_same_guard(
     assert NOT_YOURS in refusal(robot.api.patch, ns_path(name), lifted)
 
 
-def test_the_managed_bindings_do_not_serve_others(
+def test_a_sudoer_cannot_change_or_delete_managed_bindings(
     name: str, sudo: Api, rights: Rights, admin: Api, alice: Person
 ) -> None:
     mallory = [{"kind": "User", "name": "mallet", "apiGroup": "rbac.authorization.k8s.io"}]
@@ -213,7 +213,7 @@ def test_the_managed_bindings_do_not_serve_others(
     assert rights.sudoes(alice.who, name)
 
 
-def test_a_users_binding_gives_no_more_than_the_user_has(
+def test_a_user_cannot_bind_roles_with_more_rights_than_the_user_has(
     name: str, victim: str, alice: Person
 ) -> None:
     bindings = rbac_path("rolebindings", namespace=name)
@@ -226,7 +226,9 @@ def test_a_users_binding_gives_no_more_than_the_user_has(
 # --- being somebody else
 
 
-def test_nobody_else_can_be_impersonated(name: str, victim: str, alice: Person) -> None:
+def test_a_sudoer_can_impersonate_only_the_sudoers_group_of_the_namespace(
+    name: str, victim: str, alice: Person
+) -> None:
     whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     mine = f"{name}-sudoers"
@@ -273,7 +275,7 @@ def test_impersonation_is_not_nested(name: str, victim: str, sudo: Api, alice: P
 # --- the LNamespace
 
 
-def test_the_status_is_the_controllers(name: str, sudo: Api, alice: Person) -> None:
+def test_only_the_controller_writes_the_status(name: str, sudo: Api, alice: Person) -> None:
     status = {"status": {"sudoersGroup": "system:masters", "namespaceUID": "0-0"}}
     before = alice.api.get(lns_path(name))["status"]
     for api in (alice.api, sudo):
@@ -343,7 +345,7 @@ def applier(people: People, cluster: Cluster, rights: Rights) -> Person:
 
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("spoof", SPOOFS.values(), ids=SPOOFS)
-def test_nobody_passes_for_another(
+def test_a_creator_cannot_forge_requester_or_provenance(
     spoof: Object, how: str, tenants: Tenants, name: str, alice: Person, applier: Person
 ) -> None:
     if "provenance" in str(spoof) and "v1alpha1" in how:
@@ -360,7 +362,9 @@ def test_nobody_passes_for_another(
         assert stored["spec"].get("users", []) == []
 
 
-def test_an_edit_makes_nobody_another(name: str, sudo: Api, alice: Person, admin: Api) -> None:
+def test_an_edit_cannot_forge_requester_or_provenance(
+    name: str, sudo: Api, alice: Person, admin: Api
+) -> None:
     before = admin.get(lns_path(name))["spec"]
     older = lns_path(name).replace("v1beta1", "v1alpha1")
     for api in (alice.api, sudo):
@@ -380,7 +384,7 @@ def test_an_edit_makes_nobody_another(name: str, sudo: Api, alice: Person, admin
     assert f"{GROUP}/v1beta1" not in after["metadata"].get("annotations", {})
 
 
-def test_who_impersonates_asks_as_whom_they_are(
+def test_an_impersonated_creation_has_the_impersonated_user_as_requester(
     people: People, admin: Api, tenants: Tenants
 ) -> None:
     """As everywhere in Kubernetes: the audit log has both."""
@@ -396,7 +400,9 @@ def test_who_impersonates_asks_as_whom_they_are(
     assert made["spec"]["requester"] == robot.name
 
 
-def test_nothing_of_others_can_be_edited(victim: str, sudo: Api, alice: Person, admin: Api) -> None:
+def test_a_manager_cannot_edit_lnamespaces_or_roles_of_others(
+    victim: str, sudo: Api, alice: Person, admin: Api
+) -> None:
     before = admin.get(lns_path(victim))
     for api in (alice.api, sudo):
         assert refusal(api.patch, lns_path(victim), {"spec": {"sudoers": [member("alice")]}})
@@ -408,7 +414,7 @@ def test_nothing_of_others_can_be_edited(victim: str, sudo: Api, alice: Person, 
     assert admin.get(lns_path(victim)) == before
 
 
-def test_listing_the_sudoers_of_others_gives_only_what_is_ones_own(
+def test_a_foreign_sudoers_group_on_a_list_gives_no_access_to_its_namespace(
     tenants: Tenants, victim: str, rights: Rights
 ) -> None:
     theirs = group(f"{victim}-sudoers")
@@ -423,7 +429,7 @@ def test_listing_the_sudoers_of_others_gives_only_what_is_ones_own(
     assert not rights.may(vic, Deed("impersonate", "groups", name=f"{name}-sudoers"))
 
 
-def test_an_unwilling_sudoer_wins_and_loses_nothing(
+def test_a_person_listed_elsewhere_keeps_sudo_and_cannot_be_impersonated(
     tenants: Tenants, victim: str, rights: Rights
 ) -> None:
     tenants.make("unwilling", users=["vic"], sudoers=["vic", "lnamespace-admin"])
@@ -432,7 +438,7 @@ def test_an_unwilling_sudoer_wins_and_loses_nothing(
     assert not rights.may(user("alice"), Deed("impersonate", "users", name="lnamespace-admin"))
 
 
-def test_service_accounts_of_the_system_are_no_sudoers(
+def test_system_and_operator_service_accounts_cannot_be_sudoers(
     tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     name = tenants.name("system-sudoers")
@@ -449,7 +455,7 @@ def test_service_accounts_of_the_system_are_no_sudoers(
     tenants.delete(name)  # or it is tried again for ever, which other tests would count
 
 
-def test_an_lnamespace_cannot_own_or_be_owned_against_the_rules(
+def test_forged_ownership_labels_on_an_lnamespace_have_no_effect(
     tenants: Tenants, alice: Person, victim: str, rights: Rights
 ) -> None:
     """Marks and owners that a tenant puts on an LNamespace lead nowhere."""
@@ -482,7 +488,7 @@ MALLORY = [{"kind": "User", "name": "mallory", "apiGroup": "rbac.authorization.k
 EVERYTHING = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
 
 
-def test_a_stolen_token_gives_no_power_over_the_cluster(thief: Api, name: str) -> None:
+def test_a_stolen_controller_token_gives_no_rights_over_the_cluster(thief: Api, name: str) -> None:
     for title in ("mine", f"lnamespace:{name}:editor-too", "lnamespace:x:editor"):
         named = {"metadata": {"name": title}}
         role = named | {"rules": EVERYTHING}
@@ -503,7 +509,7 @@ def test_a_stolen_token_gives_no_power_over_the_cluster(thief: Api, name: str) -
     assert refusal(thief.acting("lnamespace-admin").get, NAMESPACES)
 
 
-def test_the_token_of_the_kubeconfig_is_the_controllers(thief: Api) -> None:
+def test_the_stolen_token_authenticates_as_the_controllers_service_account(thief: Api) -> None:
     whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     info = thief.create(whoami, body)["status"]["userInfo"]
@@ -511,7 +517,7 @@ def test_the_token_of_the_kubeconfig_is_the_controllers(thief: Api) -> None:
     assert "system:masters" not in info["groups"]
 
 
-def test_who_lists_what_is_not_there_writes_nothing_into_anybodys_namespace(
+def test_missing_service_accounts_on_a_list_use_up_no_quota_of_their_namespace(
     tenants: Tenants, alice: Person, rights: Rights, admin: Api
 ) -> None:
     """200 ServiceAccounts of a namespace that comes later used up its quota of RoleBindings."""
@@ -551,7 +557,7 @@ def deepest_managed_fields(item: Object) -> bytes:
     return json.dumps(shown, separators=(",", ":")).encode().replace(b'"metadata":{', deep, 1)
 
 
-def test_the_deepest_managed_fields_of_an_lnamespace_keep_nobodys_access(
+def test_deeply_nested_managed_fields_do_not_prevent_revocation(
     tenants: Tenants, rights: Rights, alice: Person, admin: Api
 ) -> None:
     """The controller could not read it any more, and neither revoked nor let entries expire.
@@ -575,7 +581,7 @@ def test_the_deepest_managed_fields_of_an_lnamespace_keep_nobodys_access(
     tenants.delete(made)
 
 
-def test_labels_that_the_controller_would_hold_are_few(
+def test_an_lnamespace_with_more_than_256_labels_is_refused(
     name: str, alice: Person, admin: Api
 ) -> None:
     """20 LNamespaces with 1.4 MB of them each ended the controller, again after each restart."""
@@ -584,7 +590,7 @@ def test_labels_that_the_controller_would_hold_are_few(
         assert "may have at most 256" in refusal(api.patch, lns_path(name), many, status=422)
 
 
-def test_the_deepest_managed_fields_stop_no_news(
+def test_deeply_nested_managed_fields_do_not_stop_the_watch(
     name: str, sudo: Api, admin: Api, victim: str
 ) -> None:
     """The API server takes 10,000 levels, of which Python reads 1,000 by itself."""

@@ -126,7 +126,7 @@ WRITES: dict[str, Callable[[Api, str], object]] = {
 
 @pytest.mark.parametrize("which", BOUND)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_nobody_of_the_namespace_writes_the_bindings(
+def test_people_of_the_namespace_cannot_write_managed_bindings(
     write: Callable[[Api, str], object],
     which: str,
     somebody: Callable[[], Api],
@@ -142,7 +142,7 @@ def test_nobody_of_the_namespace_writes_the_bindings(
 
 
 @pytest.mark.parametrize("which", GUARDED)
-def test_nobody_of_the_namespace_makes_one_that_is_missing(
+def test_people_of_the_namespace_cannot_create_a_missing_managed_binding(
     which: str, somebody: Callable[[], Api], name: str
 ) -> None:
     """The API server asks policies before it looks whether there is one: present is as missing."""
@@ -152,20 +152,20 @@ def test_nobody_of_the_namespace_makes_one_that_is_missing(
         assert FOLLOWS in refusal(somebody().create, bindings, made)
 
 
-def test_roles_of_our_names_are_not_theirs_either(name: str, eve: Person) -> None:
+def test_a_sudoer_cannot_create_roles_with_reserved_names(name: str, eve: Person) -> None:
     role = {"metadata": {"name": "lnamespace:self-impersonator:x"}, "rules": []}
     roles = rbac_path("roles", namespace=name)
     assert FOLLOWS in refusal(eve.sudo(name).create, roles, role)
 
 
-def test_all_other_bindings_are_theirs(name: str, eve: Person) -> None:
+def test_a_user_may_create_bindings_with_other_names(name: str, eve: Person) -> None:
     bindings = rbac_path("rolebindings", namespace=name)
     for title in ("mine", "lnamespace", "lnamespace-users-2", "lnamespace.example.com:mine"):
         made = binding(title, "view", person("vera"))
         assert eve.api.create(bindings, made, dryRun="All")
 
 
-def test_a_namespace_that_is_no_lnamespaces_may_have_such_bindings(
+def test_a_namespace_without_an_lnamespace_may_have_bindings_of_reserved_names(
     admin: Api, people: People, rights: Rights
 ) -> None:
     with suppress(ApiError):
@@ -219,7 +219,7 @@ class Attack:
         return [api.delete(f"{self._bindings}/{which}") for which in BOUND]
 
 
-def test_no_user_takes_a_namespace_from_the_others(
+def test_a_user_cannot_replace_managed_bindings_by_deleting_in_a_loop(
     tenants: Tenants, eve: Person, rights: Rights, admin: Api
 ) -> None:
     """A user deleted `lnamespace-sudoers` in a loop and won the race to make one of that name.
@@ -294,7 +294,7 @@ def slipped(tenants: Tenants) -> str:
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("changes", [{}, everyone()], ids=["somebody", "everybody"])
-def test_a_binding_to_another_role_is_replaced_though_a_finalizer_holds_it(
+def test_a_binding_with_another_role_and_a_finalizer_is_replaced(
     changes: dict[str, object],
     place: Callable[[str], str],
     slipped: str,
@@ -315,7 +315,9 @@ def test_a_binding_to_another_role_is_replaced_though_a_finalizer_holds_it(
     tenants.ready(slipped)
 
 
-def test_roles_that_are_held_go_with_the_lnamespace(tenants: Tenants, admin: Api) -> None:
+def test_roles_and_bindings_with_finalizers_are_deleted_with_the_lnamespace(
+    tenants: Tenants, admin: Api
+) -> None:
     """Whatever stands in them by then."""
     name = tenants.make("held", managers=["mona"], sudoers=["sue"])
     paths = [rbac_path("clusterroles", f"lnamespace:{name}:{part}") for part in PARTS]
@@ -334,7 +336,9 @@ def thief(cluster: Cluster) -> Api:
     return Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
 
 
-def test_that_what_takes_away_may_pass_gives_a_thief_nothing(thief: Api, admin: Api) -> None:
+def test_a_stolen_token_may_remove_but_not_add_subjects_of_a_foreign_binding(
+    thief: Api, admin: Api
+) -> None:
     """Of what has another role or rule than ours, a finalizer may go and nobody may come."""
     title = "lnamespace:nobodys:editor"
     bindings, roles = rbac_path("clusterrolebindings"), rbac_path("clusterroles")

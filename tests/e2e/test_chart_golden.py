@@ -105,23 +105,25 @@ def gateway(cluster: Cluster) -> str:
     return rendered(cluster, *GATEWAY)
 
 
-def test_the_chart_makes_what_was_reviewed(default: str) -> None:
+def test_the_default_chart_renders_the_golden_file(default: str) -> None:
     check(FOLDER / "default.yaml", complete(objects(default)))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_values_change_what_was_reviewed(case: str, default: str, cluster: Cluster) -> None:
+def test_values_change_the_rendered_chart_as_in_the_golden_files(
+    case: str, default: str, cluster: Cluster
+) -> None:
     made = rendered(cluster, *CASES[case])
     check_difference(case, objects(default), objects(made))
 
 
-def test_the_gateway_adds_what_was_reviewed(default: str, gateway: str) -> None:
+def test_the_gateway_adds_the_objects_of_the_golden_file(default: str, gateway: str) -> None:
     before = {identity(item) for item in objects(default)}
     added = [item for item in objects(gateway) if identity(item) not in before]
     check(FOLDER / "gateway.yaml", concise(added))
 
 
-def test_a_short_text_shows_what_is_not_as_usual(gateway: str) -> None:
+def test_the_concise_format_shows_every_deviation_from_common_fields(gateway: str) -> None:
     usual = concise(objects(gateway))
     others = objects(gateway)
     by_kind = {item["kind"]: item for item in others}
@@ -140,14 +142,16 @@ def test_a_short_text_shows_what_is_not_as_usual(gateway: str) -> None:
         assert each in shown
 
 
-def test_the_gateway_changes_what_was_reviewed_of_all_else(default: str, gateway: str) -> None:
+def test_the_gateway_changes_other_objects_as_in_the_golden_file(
+    default: str, gateway: str
+) -> None:
     before = {identity(item) for item in objects(default)}
     others = [item for item in objects(gateway) if identity(item) in before]
     check_difference("gateway", objects(default), others)
 
 
 @pytest.mark.parametrize("case", GATEWAY_CASES)
-def test_values_change_what_was_reviewed_of_the_gateway(
+def test_values_change_the_rendered_gateway_as_in_the_golden_files(
     case: str, gateway: str, cluster: Cluster
 ) -> None:
     made = rendered(cluster, *GATEWAY_CASES[case])
@@ -155,9 +159,7 @@ def test_values_change_what_was_reviewed_of_the_gateway(
 
 
 @pytest.mark.parametrize("flags", [(), GATEWAY, *GATEWAY_CASES.values()])
-def test_each_policy_has_a_binding_and_is_in_force(
-    flags: tuple[str, ...], cluster: Cluster
-) -> None:
+def test_every_admission_policy_has_a_binding(flags: tuple[str, ...], cluster: Cluster) -> None:
     names: dict[str, list[str]] = {}
     for item in objects(rendered(cluster, *flags)):
         names.setdefault(item["kind"], []).append(item["metadata"]["name"])
@@ -168,7 +170,7 @@ def test_each_policy_has_a_binding_and_is_in_force(
 @pytest.mark.parametrize(
     ("served", "used"), [(SERVED, 6), (SERVED.replace("v1/", "v1beta1/"), 6), ("v1/Pod", 0)]
 )
-def test_mutating_policies_are_of_the_version_that_the_cluster_has(
+def test_mutating_policies_use_the_api_version_that_the_cluster_serves(
     served: str, used: int, cluster: Cluster
 ) -> None:
     made = rendered(cluster, *GATEWAY, served=served)
@@ -178,7 +180,7 @@ def test_mutating_policies_are_of_the_version_that_the_cluster_has(
     assert {f"{each['apiVersion']}/MutatingAdmissionPolicy" for each in policies} <= {served}
 
 
-def test_another_instance_has_names_of_its_own_and_is_the_same_otherwise(
+def test_another_instance_differs_from_the_default_only_in_names(
     default: str, cluster: Cluster
 ) -> None:
     other = rendered(cluster, f"--set=apiGroupSuffix={OTHER_SUFFIX}")
@@ -193,7 +195,7 @@ def test_another_instance_has_names_of_its_own_and_is_the_same_otherwise(
     check_difference("other-instance", objects(default), made)
 
 
-def test_names_of_accounts_webhook_and_ledger_are_all_that_they_change(
+def test_name_values_change_only_the_names_of_accounts_webhook_and_ledger(
     default: str, cluster: Cluster
 ) -> None:
     usual = {

@@ -209,7 +209,7 @@ def answer(cluster: Cluster, *flags: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("setting", "name", "words"), WRONG, ids=[case[0] for case in WRONG])
-def test_a_value_that_cannot_work_is_refused_in_words(
+def test_an_invalid_value_is_refused_with_a_readable_message(
     setting: str, name: str, words: str, cluster: Cluster
 ) -> None:
     code, told = answer(cluster, "--set", setting)
@@ -220,11 +220,11 @@ def test_a_value_that_cannot_work_is_refused_in_words(
 
 
 @pytest.mark.parametrize("setting", RIGHT)
-def test_a_value_that_works_is_taken(setting: str, cluster: Cluster) -> None:
+def test_a_valid_value_is_accepted(setting: str, cluster: Cluster) -> None:
     assert answer(cluster, "--set", setting) == (0, "")
 
 
-def test_all_that_is_wrong_is_told_at_once(cluster: Cluster) -> None:
+def test_all_invalid_values_are_reported_at_once(cluster: Cluster) -> None:
     _, told = answer(cluster, "--set", "webhook.url=x,image.tag=a:b,usersRole=a b")
     assert told.count("\n- ") == 3
 
@@ -235,7 +235,7 @@ def test_a_password_in_a_refused_url_is_not_repeated(cluster: Cluster) -> None:
     assert "mysql://...@db/x" in told
 
 
-def test_what_is_no_text_at_all_is_refused_too(cluster: Cluster) -> None:
+def test_a_value_of_the_wrong_type_is_refused(cluster: Cluster) -> None:
     """Not only what can be typed after --set."""
     for wrong in ({"image": {"repository": ["a"]}}, {"profiles": {"x": {"labels": {"a": None}}}}):
         flags = [f"--set-json={key}={json.dumps(value)}" for key, value in wrong.items()]
@@ -249,7 +249,9 @@ def notes(cluster: Cluster, *flags: str) -> str:
     return cluster.run(*words, instance, *flags).ok().partition("NOTES:")[2]
 
 
-def test_the_notes_say_how_to_remove_what_the_chart_did_not_make(cluster: Cluster) -> None:
+def test_the_notes_name_the_commands_that_remove_objects_outside_the_chart(
+    cluster: Cluster,
+) -> None:
     """The namespace, the certificate and the Leases stayed, and nobody said so."""
     told = notes(cluster, "--set=controller.classNames={gold}")
     names = "secret/lnamespace-webhook-certificate lease/lnamespace-controller"
@@ -260,13 +262,15 @@ def test_the_notes_say_how_to_remove_what_the_chart_did_not_make(cluster: Cluste
     assert "kubectl delete namespace ours" in told
 
 
-def test_the_notes_say_that_an_image_without_a_registry_must_be_there(cluster: Cluster) -> None:
+def test_the_notes_warn_that_an_image_without_a_registry_must_be_on_the_nodes(
+    cluster: Cluster,
+) -> None:
     assert "the nodes must have it already" in notes(cluster)
     there = notes(cluster, "--set=image.repository=registry.internal/lnamespace")
     assert "the nodes must have it already" not in there
 
 
-def test_what_the_readme_says_to_type_works_or_is_refused(cluster: Cluster) -> None:
+def test_placeholder_image_repositories_of_the_readme_are_refused(cluster: Cluster) -> None:
     """A line with a placeholder in it, copied as it was, installed "successfully"."""
     text = (CHART.parents[1] / "README.md").read_text()
     for repository in re.findall(r"(?:image.repository=|REPOSITORY=)([^\s\\]+)", text):

@@ -20,7 +20,7 @@ def hooks(cluster: Cluster) -> list[Object]:
     return list(yaml.safe_load_all(made))
 
 
-def test_who_asks_gets_the_webhooks_answer_and_nothing_is_stored(
+def test_the_check_gets_the_webhooks_answer_and_stores_nothing(
     cluster: Cluster, admin: Api
 ) -> None:
     """With the rights that the chart gives the pod, and as its ServiceAccount."""
@@ -37,13 +37,13 @@ def test_who_asks_gets_the_webhooks_answer_and_nothing_is_stored(
         cluster.run("kubectl", "delete", "-f", "-", stdin=text).ok()
 
 
-def test_an_instance_that_is_not_there_is_told(cluster: Cluster) -> None:
+def test_the_check_reports_a_missing_instance(cluster: Cluster) -> None:
     kubeconfig = Path(cluster.environment["KUBECONFIG"])
     told = check(cluster, kubeconfig, "LNAMESPACE_API_GROUP_SUFFIX=nowhere.example.com").refused()
     assert "this cluster has no LNamespaces of tenancy.nowhere.example.com" in told
 
 
-def test_a_webhook_that_is_not_reached_is_told(cluster: Cluster, admin: Api) -> None:
+def test_the_check_reports_an_unreachable_webhook(cluster: Cluster, admin: Api) -> None:
     """Another port than the webhook's, where nobody answers."""
     found = admin.get(CONFIGURATIONS[0])
     clients = [entry["clientConfig"]["url"] for entry in found["webhooks"]]

@@ -74,7 +74,7 @@ def versions(admin: Api, name: str) -> dict[str, str]:
     return {path: admin.get(path)["metadata"]["resourceVersion"] for path in paths}
 
 
-def test_each_class_has_its_controller(
+def test_each_class_is_reconciled_by_its_own_controller(
     controller: Controller, tenants: Tenants, admin: Api
 ) -> None:
     controller.hold()
@@ -90,7 +90,7 @@ def test_each_class_has_its_controller(
     assert classes(admin, theirs) == {""}
 
 
-def test_an_unknown_class_waits_and_harms_nobody(tenants: Tenants, admin: Api) -> None:
+def test_an_lnamespace_of_an_unknown_class_is_not_reconciled(tenants: Tenants, admin: Api) -> None:
     name = tenants.name("class")
     tenants.create(name, className="platinum", managers=["g"])
     assert settled(lambda: admin.find(ns_path(name))) is None
@@ -98,7 +98,7 @@ def test_an_unknown_class_waits_and_harms_nobody(tenants: Tenants, admin: Api) -
     tenants.delete(name)
 
 
-def test_a_person_of_both_classes_has_a_writer_in_each(
+def test_a_person_of_two_classes_has_a_role_from_each_controller(
     tenants: Tenants, admin: Api, rights: Rights, people: People
 ) -> None:
     person = people.person("both-classes")
@@ -125,7 +125,7 @@ def test_a_person_of_both_classes_has_a_writer_in_each(
     eventually(lambda: own_roles(admin, person.name) == set())
 
 
-def test_what_somebody_breaks_is_mended_by_its_own_controller(
+def test_drift_is_repaired_by_the_controller_of_the_class(
     controller: Controller, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.make("class", className="gold", users=["u"], managers=["g"], sudoers=["g"])
@@ -146,7 +146,7 @@ def test_what_somebody_breaks_is_mended_by_its_own_controller(
     assert classes(admin, name) == {"gold"}
 
 
-def test_access_ends_by_the_clock_of_its_own_controller(
+def test_access_is_revoked_at_expiry_by_the_controller_of_the_class(
     tenants: Tenants, rights: Rights, people: People
 ) -> None:
     person = people.person("until-gold")
@@ -159,7 +159,9 @@ def test_access_ends_by_the_clock_of_its_own_controller(
     assert datetime.now(UTC) >= end
 
 
-def test_only_an_administrator_hands_over(tenants: Tenants, people: People, rights: Rights) -> None:
+def test_only_an_administrator_changes_the_class(
+    tenants: Tenants, people: People, rights: Rights
+) -> None:
     manager = people.person("class-manager")
     name = tenants.make("class", className="gold", managers=[manager.name])
     eventually(lambda: rights.edits(manager.who, name))
@@ -172,7 +174,7 @@ def test_only_an_administrator_hands_over(tenants: Tenants, people: People, righ
 
 
 @pytest.mark.parametrize(("old", "new"), [("", "gold"), ("gold", "")])
-def test_handing_over_takes_nobodys_access(
+def test_changing_the_class_interrupts_no_access(
     old: str,
     new: str,
     tenants: Tenants,
@@ -219,7 +221,7 @@ def ends(admin: Api, name: str) -> list[Object]:
     ]
 
 
-def test_a_controller_that_starts_anew_writes_nothing(
+def test_a_restarted_controller_writes_nothing(
     gold: Controller, tenants: Tenants, admin: Api
 ) -> None:
     tenants.make("class", className="gold", managers=["g"], sudoers=["g"])

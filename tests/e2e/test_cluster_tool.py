@@ -129,7 +129,7 @@ def fresh(tmp_path: Path) -> Iterator[Cluster]:
 # --- up, env, down
 
 
-def test_up_is_ready_with_the_pinned_version(cluster: Cluster) -> None:
+def test_up_starts_a_ready_cluster_of_the_pinned_version(cluster: Cluster) -> None:
     chosen = release(os.environ.get(VARIABLE))
     versions = json.loads(cluster.kubectl("version", "-o", "json"))
     assert versions["serverVersion"]["gitVersion"] == f"v{chosen.versions.kubernetes}"
@@ -137,7 +137,7 @@ def test_up_is_ready_with_the_pinned_version(cluster: Cluster) -> None:
     assert cluster.kubectl("get", "--raw", "/readyz") == "ok"
 
 
-def test_a_cluster_stays_of_its_version(cluster: Cluster) -> None:
+def test_up_refuses_another_version_for_an_existing_cluster(cluster: Cluster) -> None:
     other = next(name for name in EMULATED if name != os.environ.get(VARIABLE))
     result = cluster.run("up", {VARIABLE: other})
     assert result.returncode == 1
@@ -154,7 +154,7 @@ def test_env_puts_every_tool_on_the_path(cluster: Cluster) -> None:
         assert found.startswith(path.split(":", maxsplit=1)[0])
 
 
-def test_the_controllers_work_with_rights_of_their_own(cluster: Cluster) -> None:
+def test_the_controller_manager_works_with_its_own_rights(cluster: Cluster) -> None:
     cluster.kubectl("create", "namespace", "works")
     eventually(lambda: "default" in cluster.kubectl("get", "serviceaccount", "-n", "works"))
     cluster.kubectl("create", "quota", "one", "--hard=configmaps=5", "-n", "works")
@@ -163,7 +163,7 @@ def test_the_controllers_work_with_rights_of_their_own(cluster: Cluster) -> None
     cluster.kubectl("delete", "namespace", "works", "--timeout=300s")
 
 
-def test_up_again_changes_nothing(cluster: Cluster) -> None:
+def test_a_second_up_changes_nothing(cluster: Cluster) -> None:
     before = [cluster.pid(daemon) for daemon in DAEMONS]
     result = cluster.run("up")
     assert "up already" in result.stderr
@@ -183,7 +183,7 @@ def test_up_after_a_crash_keeps_data_and_kubeconfigs(cluster: Cluster) -> None:
     cluster.kubectl("delete", "namespace", name, "--timeout=300s")
 
 
-def test_env_of_a_crashed_cluster_says_what_to_do(cluster: Cluster) -> None:
+def test_env_of_a_crashed_cluster_names_the_command_to_run(cluster: Cluster) -> None:
     cluster.kill("kube-controller-manager")
     eventually(lambda: cluster.run("env").returncode == 1)
     result = cluster.run("env")
@@ -192,7 +192,7 @@ def test_env_of_a_crashed_cluster_says_what_to_do(cluster: Cluster) -> None:
     cluster.up()
 
 
-def test_nothing_listens_beyond_the_loopback_interface(cluster: Cluster) -> None:
+def test_the_cluster_listens_only_on_the_loopback_interface(cluster: Cluster) -> None:
     ports = json.loads((cluster.directory / "cluster.json").read_text())["ports"].values()
     assert len(set(ports)) == 4
     tables = [table for table in map(Path, ("/proc/net/tcp", "/proc/net/tcp6")) if table.exists()]
@@ -203,19 +203,19 @@ def test_nothing_listens_beyond_the_loopback_interface(cluster: Cluster) -> None
     assert {address for address, port in listening if int(port, 16) in ports} == {"0100007F"}
 
 
-def test_keys_are_private(cluster: Cluster) -> None:
+def test_kubeconfig_and_keys_are_readable_only_by_their_owner(cluster: Cluster) -> None:
     secret = [cluster.directory / "kubeconfig", *cluster.directory.glob("pki/*.key")]
     assert len(secret) > 3
     assert {file.stat().st_mode & 0o777 for file in secret} == {0o600}
 
 
-def test_works_from_any_folder_with_a_relative_dir(tmp_path: Path, cluster: Cluster) -> None:
+def test_a_relative_dir_works_from_any_working_directory(tmp_path: Path, cluster: Cluster) -> None:
     relative = os.path.relpath(cluster.directory, tmp_path)
     output = succeed(run([TOOL, "env", "--dir", relative], cwd=tmp_path))
     assert str(cluster.directory) in output
 
 
-def test_down_leaves_nothing(fresh: Cluster) -> None:
+def test_down_removes_all_processes_and_files(fresh: Cluster) -> None:
     fresh.up()
     assert len(fresh.processes()) == len(DAEMONS)
     succeed(fresh.run("down"))
@@ -226,7 +226,7 @@ def test_down_leaves_nothing(fresh: Cluster) -> None:
     assert "Nothing to stop" in again.stderr
 
 
-def test_down_spares_a_folder_it_did_not_make(tmp_path: Path) -> None:
+def test_down_refuses_a_folder_not_created_by_up(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     result = Cluster(tmp_path).run("down")
     assert result.returncode == 1
@@ -234,7 +234,7 @@ def test_down_spares_a_folder_it_did_not_make(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.txt").exists()
 
 
-def test_up_refuses_a_folder_of_somebody_else(tmp_path: Path) -> None:
+def test_up_refuses_a_folder_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     result = Cluster(tmp_path).run("up")
     assert result.returncode == 1
@@ -243,7 +243,7 @@ def test_up_refuses_a_folder_of_somebody_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_process_that_dies_at_the_start_is_explained_and_cleaned_up(fresh: Cluster) -> None:
+def test_a_process_that_dies_at_startup_is_reported_and_cleaned_up(fresh: Cluster) -> None:
     fresh.up()
     fresh.kill("kube-apiserver")
     (fresh.directory / "pki" / "service-account.key").write_text("not a key")
@@ -257,7 +257,7 @@ def test_a_process_that_dies_at_the_start_is_explained_and_cleaned_up(fresh: Clu
 
 
 @pytest.mark.thorough
-def test_a_recycled_pid_is_not_ours_to_kill(fresh: Cluster) -> None:
+def test_down_does_not_kill_a_foreign_process_with_a_reused_pid(fresh: Cluster) -> None:
     fresh.up()
     fresh.kill("etcd")
     (fresh.directory / "etcd.pid").write_text(f"{os.getpid()}\n")
@@ -301,20 +301,20 @@ def fake_go(folder: Path, build: str) -> Path:
     return executable(folder / "go", f'if [ "$1" = env ]; then echo go1.99.0; exit; fi\n{build}')
 
 
-def test_without_the_python_packages_it_names_the_command(checkout: Path) -> None:
+def test_the_tool_without_python_packages_names_the_command_to_run(checkout: Path) -> None:
     result = run([sys.executable, "-S", checkout / "hack" / "cluster", "up"])
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert "run `make .venv` first" in result.stderr
 
 
-def test_another_python_hands_over_to_the_projects(checkout: Path) -> None:
+def test_another_python_reexecutes_the_tool_with_the_projects_python(checkout: Path) -> None:
     executable(checkout / ".venv" / "bin" / "python", 'shift; echo "handed over: $*"')
     bare = (sys.executable, "-S", checkout / "hack" / "cluster", "up", "--dir", "some where")
     assert succeed(run(bare)).strip() == "handed over: up --dir some where"
 
 
-def test_without_go_it_says_what_to_install(checkout: Path, tmp_path: Path) -> None:
+def test_up_without_go_reports_the_tool_to_install(checkout: Path, tmp_path: Path) -> None:
     executable(checkout / ".venv" / "bin" / "python", f'exec {shlex.quote(sys.executable)} "$@"')
     result = run(
         [sys.executable, checkout / "hack" / "cluster", "up", "--dir", tmp_path / "none"],
@@ -326,7 +326,7 @@ def test_without_go_it_says_what_to_install(checkout: Path, tmp_path: Path) -> N
     assert not (tmp_path / "none").exists()
 
 
-def test_a_failing_build_shows_its_log_and_leaves_no_half(tmp_path: Path) -> None:
+def test_a_failed_build_shows_its_log_and_leaves_no_partial_files(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     go = fake_go(tmp_path / "go", "echo no space left on device >&2; exit 1")
     result = Cluster(tmp_path / "none").run("up", bare_environment(tmp_path, go.parent))
@@ -339,7 +339,7 @@ def test_a_failing_build_shows_its_log_and_leaves_no_half(tmp_path: Path) -> Non
 
 
 @pytest.mark.thorough
-def test_two_at_once_build_once_and_run_side_by_side(cluster: Cluster, tmp_path: Path) -> None:
+def test_two_clusters_started_at_once_share_one_build(cluster: Cluster, tmp_path: Path) -> None:
     built, record = cluster.environment()["PATH"].split(":")[0], tmp_path / "record"
     go = fake_go(
         tmp_path / "go",
@@ -376,7 +376,7 @@ ODD_NAMES = [
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=range(len(ODD_NAMES)))
-def test_a_new_user_is_exactly_who_was_asked_for(cluster: Cluster, name: str) -> None:
+def test_a_new_user_has_exactly_the_requested_name_and_groups(cluster: Cluster, name: str) -> None:
     groups = ["team-a", "O=x, CN=admin/ü", "g" * 100]
     kubeconfig = cluster.new_user(name, *groups)
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
@@ -388,7 +388,9 @@ def test_a_new_user_is_exactly_who_was_asked_for(cluster: Cluster, name: str) ->
     assert user["groups"] == [*groups, "system:authenticated"]
 
 
-def test_users_are_kept_where_the_environment_says(cluster: Cluster, tmp_path: Path) -> None:
+def test_user_kubeconfigs_are_written_to_the_configured_folder(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     place = tmp_path / "other users"
     kubeconfig = cluster.new_user("carol", users=place)
     assert list(place.iterdir()) == [kubeconfig]  # and no scratch files
@@ -401,14 +403,14 @@ def test_a_new_user_has_no_rights_of_its_own(cluster: Cluster) -> None:
     assert 'User "nobody" cannot list resource "secrets"' in result.stderr
 
 
-def test_the_group_of_administrators_is_refused(cluster: Cluster) -> None:
+def test_new_user_refuses_group_system_masters(cluster: Cluster) -> None:
     result = run([NEW_USER, "eve", "system:masters"], cluster.environment())
     assert result.returncode == 1
     assert result.stdout == ""
     assert "system:masters group is not allowed" in result.stderr
 
 
-def test_new_user_without_kubeconfig_touches_nothing(tmp_path: Path) -> None:
+def test_new_user_without_kubeconfig_fails_and_writes_nothing(tmp_path: Path) -> None:
     result = run([NEW_USER, "alice"], {"HOME": str(tmp_path)})
     assert result.returncode == 1
     assert "KUBECONFIG is not set" in result.stderr
@@ -416,7 +418,7 @@ def test_new_user_without_kubeconfig_touches_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [TOOL, NEW_USER], ids=lambda path: path.name)
-def test_help_teaches_by_example(command: Path) -> None:
+def test_help_shows_examples(command: Path) -> None:
     text = succeed(run([command, "--help"]))
     assert "examples:" in text
     assert 'eval "$(hack/cluster env)"' in text

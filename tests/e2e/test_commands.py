@@ -59,7 +59,7 @@ def test_a_dry_run_creates_nothing(how: str, alice: Person, tenants: Tenants, ad
     assert admin.find(ns_path(name)) is None
 
 
-def test_what_a_dry_run_printed_can_be_created(alice: Person, tenants: Tenants) -> None:
+def test_the_output_of_a_dry_run_can_be_created(alice: Person, tenants: Tenants) -> None:
     name = tenants.name("printed")
     flags = ("--user", "bob,for=2w", "--manager=alice", "--cost-center", "R-42", "--team", "t: x")
     labels = ("--billing-label", "a=b=c", "--deletion-policy=Retain", "--environment=test")
@@ -78,7 +78,7 @@ def test_what_a_dry_run_printed_can_be_created(alice: Person, tenants: Tenants) 
     assert "expiresAt" in spec["users"][0]
 
 
-def test_create_refuses_nonsense_before_it_creates(
+def test_create_refuses_invalid_arguments_and_creates_nothing(
     alice: Person, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("nonsense")
@@ -103,7 +103,7 @@ def test_create_refuses_nonsense_before_it_creates(
     assert "already exists" in alice.kubectl("create", "lns", name).refused()
 
 
-def test_what_the_cluster_finds_odd_is_passed_on(
+def test_admission_warnings_are_shown_by_create_and_grant(
     alice: Person, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.name("odd")
@@ -118,7 +118,7 @@ def test_what_the_cluster_finds_odd_is_passed_on(
     assert granted.err.startswith("Warning: spec.users[0]: ")
 
 
-def test_a_webhook_that_does_not_answer_is_told_in_words(
+def test_an_unavailable_webhook_is_reported_in_plain_words(
     alice: Person, mine: str, webhook: Webhook, tenants: Tenants
 ) -> None:
     webhook.kill()
@@ -135,7 +135,9 @@ def test_a_webhook_that_does_not_answer_is_told_in_words(
         webhook.start()
 
 
-def test_a_conflict_is_told_at_once(alice: Person, tenants: Tenants, admin: Api) -> None:
+def test_create_reports_a_conflict_without_waiting(
+    alice: Person, tenants: Tenants, admin: Api
+) -> None:
     name = tenants.name("conflict")
     admin.create("/api/v1/namespaces", {"metadata": {"name": name}})
     result = alice.kubectl("create", "lns", name, "--timeout=2m")
@@ -144,7 +146,7 @@ def test_a_conflict_is_told_at_once(alice: Person, tenants: Tenants, admin: Api)
     assert "choose another name" in result.err
 
 
-def test_create_waits_no_longer_than_asked(
+def test_create_waits_no_longer_than_its_timeout(
     alice: Person, tenants: Tenants, controller: Controller
 ) -> None:
     controller.hold()
@@ -160,7 +162,7 @@ def test_create_waits_no_longer_than_asked(
     tenants.all_ready((name, other))
 
 
-def test_create_interrupted_leaves_it_to_the_operator(
+def test_an_interrupted_create_leaves_the_lnamespace_to_the_operator(
     alice: Person, tenants: Tenants, controller: Controller
 ) -> None:
     name = tenants.name("interrupted")
@@ -203,7 +205,7 @@ def _read_until(terminal: int, words: str) -> str:
 # --- kubectl sudo
 
 
-def test_sudo_hands_on_every_argument(alice: Person, mine: str) -> None:
+def test_sudo_passes_every_argument_to_kubectl(alice: Person, mine: str) -> None:
     odd = ["two words", "it's", '"x"', "$HOME", "*", "ünï", "a\nb", ""]
     literals = [f"--from-literal=k{n}={text}" for n, text in enumerate(odd)]
     alice.kubectl("sudo", "-n", mine, "create", "configmap", "odd", *literals).ok()
@@ -226,7 +228,7 @@ def test_sudo_reads_standard_input(alice: Person, mine: str) -> None:
     assert alice.run("/bin/sh", "-c", script).ok() == "limitrange/piped replaced\n"
 
 
-def test_sudo_has_the_commands_exit_status_and_words(alice: Person, mine: str) -> None:
+def test_sudo_returns_the_exit_status_and_output_of_the_command(alice: Person, mine: str) -> None:
     missing = alice.kubectl("sudo", "-n", mine, "get", "quota", "missing")
     assert missing.refused() == 'Error from server (NotFound): resourcequotas "missing" not found\n'
     get = ("get", "quota", "missing", "--ignore-not-found")
@@ -240,7 +242,9 @@ def test_sudo_has_the_commands_exit_status_and_words(alice: Person, mine: str) -
     assert "Display one or many resources" in alice.kubectl("sudo", "get", "--help").ok()
 
 
-def test_sudo_leaves_what_stands_behind_two_dashes(alice: Person, mine: str, admin: Api) -> None:
+def test_sudo_does_not_interpret_arguments_after_two_dashes(
+    alice: Person, mine: str, admin: Api
+) -> None:
     pod = {"name": "pod", "namespace": mine}
     container = {"name": "one", "image": "none"}
     eventually(lambda: admin.find(ns_path(mine, "serviceaccounts", "default")))
@@ -299,7 +303,9 @@ def test_sudo_finds_the_namespace_in_a_file(alice: Person, mine: str, tmp_path: 
     assert "several namespaces" in alice.kubectl("sudo", "apply", "-f", str(file)).refused()
 
 
-def test_sudo_binds_a_person(alice: Person, mine: str, admin: Api) -> None:
+def test_sudo_passes_the_user_flag_of_create_rolebinding_and_set_subject(
+    alice: Person, mine: str, admin: Api
+) -> None:
     """`--user=carol` was once looked up in the kubeconfig."""
     bind = ("create", "rolebinding", "for-carol", "--clusterrole=view", "--user=carol")
     alice.kubectl("sudo", "-n", mine, *bind).ok()
@@ -310,13 +316,15 @@ def test_sudo_binds_a_person(alice: Person, mine: str, admin: Api) -> None:
     alice.kubectl("sudo", "-n", mine, "delete", "rolebinding", "for-carol").ok()
 
 
-def test_a_mistyped_command_is_what_kubectl_complains_about(alice: Person, mine: str) -> None:
+def test_a_mistyped_command_is_reported_by_kubectl_itself(alice: Person, mine: str) -> None:
     told = alice.kubectl("sudo", "-n", mine, "gett", "pods").refused()
     assert 'unknown command "gett"' in told
     assert "--as" not in told
 
 
-def test_sudo_says_what_to_do(bob: Person, mine: str, tenants: Tenants) -> None:
+def test_a_refused_sudo_names_the_reason_and_the_remedy(
+    bob: Person, mine: str, tenants: Tenants
+) -> None:
     refused = bob.kubectl("sudo", "-n", mine, "get", "quota").refused()
     assert refused == (
         f'error: you (bob) are not a sudoer of "{mine}"; ask a manager (alice) to run: '
@@ -332,7 +340,7 @@ def test_sudo_says_what_to_do(bob: Person, mine: str, tenants: Tenants) -> None:
         assert bob.kubectl("sudo", flag, "-n", mine, "get", "pods").code == 2
 
 
-def test_sudo_with_this_projects_own_plugins(
+def test_sudo_runs_this_projects_own_plugins(
     alice: Person, tenants: Tenants, rights: Rights
 ) -> None:
     only = tenants.make("only-sudoer", managers=["somebody"], sudoers=["alice"])
@@ -347,7 +355,9 @@ def test_sudo_with_this_projects_own_plugins(
 # --- kubectl lns
 
 
-def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
+def test_list_describe_and_whoami_show_the_access_of_a_person(
+    people: People, tenants: Tenants
+) -> None:
     dave = people.person("dave", "a team")
     none = dave.kubectl("lns", "list")
     assert none.ok() == ""
@@ -383,7 +393,9 @@ def test_list_describe_and_whoami(people: People, tenants: Tenants) -> None:
     assert json.loads(dave.kubectl("lns", "describe", first, "-o", "json").ok())["status"]
 
 
-def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: Rights) -> None:
+def test_grant_and_revoke_change_access(
+    alice: Person, bob: Person, tenants: Tenants, rights: Rights
+) -> None:
     name = tenants.make("grant", managers=["alice"])
     eventually(lambda: rights.edits(alice.who, name))
     granted = alice.kubectl("lns", "grant", name, "--user", "bob", "--sudoer=bob", "--for", "8h")
@@ -412,7 +424,7 @@ def test_grant_and_revoke(alice: Person, bob: Person, tenants: Tenants, rights: 
     eventually(lambda: not rights.works(bob.who, name) and not rights.edits(alice.who, name))
 
 
-def test_a_slip_in_a_name_is_told_and_changes_nothing(alice: Person, tenants: Tenants) -> None:
+def test_a_mistyped_entry_is_reported_and_changes_nothing(alice: Person, tenants: Tenants) -> None:
     name = tenants.make("slip", managers=["alice"], users=["tina"])
     told = alice.kubectl("lns", "revoke", name, "tinaa").refused()
     assert 'nothing was changed: "tinaa" is not on any list; did you mean "tina"?' in told
@@ -422,7 +434,7 @@ def test_a_slip_in_a_name_is_told_and_changes_nothing(alice: Person, tenants: Te
     assert [entry["name"] for entry in tenants.get(name)["spec"]["users"]] == ["tina"]
 
 
-def test_a_change_that_is_not_in_force_is_no_success(
+def test_a_change_not_yet_in_force_is_reported_as_a_failure(
     alice: Person, tenants: Tenants, controller: Controller, rights: Rights
 ) -> None:
     """With the controller away, revoke once returned 0 at once, and the person worked on."""
@@ -440,7 +452,7 @@ def test_a_change_that_is_not_in_force_is_no_success(
     eventually(lambda: not rights.works(Who("bob"), name) and rights.works(Who("carol"), name))
 
 
-def test_when_a_change_returns_the_bindings_are_changed(
+def test_grant_and_revoke_return_after_the_bindings_are_changed(
     alice: Person, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """The API server's authorizer follows its bindings by itself, in milliseconds."""
@@ -454,7 +466,9 @@ def test_when_a_change_returns_the_bindings_are_changed(
         assert not admin.get(path).get("subjects")
 
 
-def test_extend_leave_prune_and_set(alice: Person, tenants: Tenants, rights: Rights) -> None:
+def test_extend_leave_prune_and_set_change_the_lnamespace(
+    alice: Person, tenants: Tenants, rights: Rights
+) -> None:
     name = tenants.make(
         "edits", managers=["alice", "bob"], users=[ending("carol", soon(3600)), "alice"]
     )
@@ -474,7 +488,9 @@ def test_extend_leave_prune_and_set(alice: Person, tenants: Tenants, rights: Rig
     assert [entry["name"] for entry in tenants.get(name)["spec"]["managers"]] == ["bob"]
 
 
-def test_names_as_kubectl_writes_them(alice: Person, mine: str) -> None:
+def test_the_plugin_reads_and_writes_qualified_names_as_kubectl_does(
+    alice: Person, mine: str
+) -> None:
     listed = alice.kubectl("lns", "list", "-o", "name").ok().split()
     assert f"{QUALIFIED}/{mine}" in listed
     assert f"Name:        {mine}" in alice.kubectl("lns", "describe", f"{QUALIFIED}/{mine}").ok()
@@ -485,7 +501,7 @@ def test_names_as_kubectl_writes_them(alice: Person, mine: str) -> None:
     assert mine not in alice.kubectl("lns", "list", "-l", "no=where").ok()
 
 
-def test_create_by_its_other_names(alice: Person, tenants: Tenants) -> None:
+def test_create_works_under_all_of_its_names(alice: Person, tenants: Tenants) -> None:
     for words in (("create", "lnamespace"), ("lns", "create")):
         name = tenants.name("other")
         told = alice.kubectl(*words, name, "--dry-run=server").ok()
@@ -495,9 +511,7 @@ def test_create_by_its_other_names(alice: Person, tenants: Tenants) -> None:
     assert "STDIN" not in refused + taken
 
 
-def test_grants_at_the_same_moment_all_hold(
-    alice: Person, tenants: Tenants, rights: Rights
-) -> None:
+def test_concurrent_grants_are_all_applied(alice: Person, tenants: Tenants, rights: Rights) -> None:
     name = tenants.make("race", managers=["alice"])
     eventually(lambda: rights.edits(alice.who, name))
     script = " & ".join(f"kubectl lns grant {name} --user user-{n}" for n in range(6))
@@ -506,7 +520,7 @@ def test_grants_at_the_same_moment_all_hold(
     assert granted == {f"user-{n}" for n in range(6)}
 
 
-def test_wrong_command_lines(alice: Person, mine: str) -> None:
+def test_wrong_command_lines_are_refused_with_usage_errors(alice: Person, mine: str) -> None:
     for command, words in (
         ("lns nonsense", 'unknown command "nonsense"'),
         ("lns lst", "Did you mean this?"),
@@ -522,7 +536,7 @@ def test_wrong_command_lines(alice: Person, mine: str) -> None:
     assert 'no LNamespace "nope"' in alice.kubectl("lns", "describe", "nope").refused()
 
 
-def test_kubectl_get_shows_what_matters(alice: Person, mine: str) -> None:
+def test_kubectl_get_wait_and_explain_show_lnamespaces(alice: Person, mine: str) -> None:
     header, row = alice.kubectl("get", "lns", mine).ok().splitlines()
     assert header.split() == ["NAME", "READY", "REQUESTER", "COST", "CENTER", "AGE"]
     assert row.split()[:2] == [mine, "True"]
@@ -533,7 +547,7 @@ def test_kubectl_get_shows_what_matters(alice: Person, mine: str) -> None:
 # --- completion
 
 
-def test_completion(alice: Person, mine: str) -> None:
+def test_completion_suggests_commands_names_flags_and_resources(alice: Person, mine: str) -> None:
     def choices(*words: str) -> list[str]:
         return alice.kubectl("__complete", *words).ok().splitlines()
 

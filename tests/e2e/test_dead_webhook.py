@@ -77,7 +77,7 @@ def dead(cluster: Cluster, names: Iterator[str], older: str) -> Iterator[Webhook
 
 
 @pytest.mark.usefixtures("dead")
-def test_only_writes_to_lnamespaces_fail_and_say_why(
+def test_only_lnamespace_writes_fail_and_the_error_names_the_webhook(
     names: Iterator[str], alice: Person, admin: Api, tenants: Tenants
 ) -> None:
     name = next(names)
@@ -109,7 +109,9 @@ def test_only_writes_to_lnamespaces_fail_and_say_why(
 
 
 @pytest.mark.usefixtures("dead")
-def test_everything_else_goes_on(names: Iterator[str], alice: Person, admin: Api) -> None:
+def test_reads_and_writes_of_other_objects_succeed(
+    names: Iterator[str], alice: Person, admin: Api
+) -> None:
     name = next(names)
     admin.create(NAMESPACES, {"metadata": {"name": f"{name}-other"}})
     admin.delete(ns_path(f"{name}-other"))
@@ -124,7 +126,7 @@ def test_everything_else_goes_on(names: Iterator[str], alice: Person, admin: Api
 
 
 @pytest.mark.usefixtures("dead")
-def test_the_controller_goes_on(
+def test_the_controller_continues_to_reconcile(
     names: Iterator[str], alice: Person, admin: Api, tenants: Tenants, rights: Rights
 ) -> None:
     name = next(names)
@@ -146,7 +148,7 @@ def test_the_controller_goes_on(
 
 
 @pytest.mark.usefixtures("dead")
-def test_users_are_taken_off_the_list_all_the_same(
+def test_users_can_be_revoked_without_the_webhook(
     names: Iterator[str], alice: Person, admin: Api, rights: Rights
 ) -> None:
     """A revocation is never refused: it needs no answer, and does not wait for one."""
@@ -160,7 +162,9 @@ def test_users_are_taken_off_the_list_all_the_same(
 
 
 @pytest.mark.usefixtures("dead")
-def test_an_administrator_repairs(names: Iterator[str], cluster: Cluster, tenants: Tenants) -> None:
+def test_an_administrator_can_edit_lnamespaces_without_the_webhook(
+    names: Iterator[str], cluster: Cluster, tenants: Tenants
+) -> None:
     name = next(names)
     patch = '{"spec":{"managers":[{"kind":"User","name":"bob"}]}}'
     cluster.run("kubectl", "patch", "lns", name, "--type=merge", "-p", patch).ok()
@@ -172,7 +176,7 @@ def test_an_administrator_repairs(names: Iterator[str], cluster: Cluster, tenant
 
 @pytest.mark.usefixtures("dead")
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
-def test_deleting_does_not_wait(
+def test_deletion_does_not_need_the_webhook(
     cascade: str, names: Iterator[str], alice: Person, admin: Api
 ) -> None:
     name = next(names)
@@ -187,7 +191,7 @@ def test_deleting_does_not_wait(
 
 
 @pytest.mark.usefixtures("dead")
-def test_one_that_was_written_in_the_older_version(
+def test_an_lnamespace_stored_in_the_older_version_can_be_edited_and_deleted(
     older: str, admin: Api, tenants: Tenants, alice: Person, rights: Rights
 ) -> None:
     told = refusal(admin.get, f"{OLDER}/{older}", status=500)
@@ -200,7 +204,7 @@ def test_one_that_was_written_in_the_older_version(
     eventually(lambda: admin.find(lns_path(older)) is None, 240)
 
 
-def test_it_comes_back_and_all_is_well(
+def test_a_restarted_webhook_admits_edits_and_converts_versions(
     dead: Webhook, names: Iterator[str], alice: Person, admin: Api, measurements: Measurements
 ) -> None:
     name = next(names)
@@ -224,7 +228,7 @@ def _passes(api: Api, name: str, change: dict[str, Any]) -> bool:
     return True
 
 
-def test_one_that_hangs_holds_nobody_up_for_long(
+def test_a_hanging_webhook_delays_a_request_for_5_seconds_at_most(
     webhook: Webhook,
     tenants: Tenants,
     rights: Rights,
@@ -263,7 +267,7 @@ def _config_map(number: int) -> dict[str, Any]:
     return {"metadata": {"name": f"meanwhile-{number}"}, "data": {"a": "b"}}
 
 
-def test_without_its_configuration_nobody_creates_in_anothers_name(
+def test_a_policy_checks_the_requester_without_the_webhook_configuration(
     admin: Api, alice: Person, tenants: Tenants
 ) -> None:
     """Somebody deletes what makes the API server ask the webhook: a policy remains."""

@@ -98,7 +98,7 @@ def announced(admin: Api, uid: str) -> list[str]:
     return [name for name in outbox(admin) if name.startswith(uid) and name.endswith(".ending")]
 
 
-def test_a_change_and_an_end_that_nobody_saw_are_as_they_were(
+def test_changes_and_deletion_during_downtime_are_recorded_with_their_times(
     cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.name("unseen")
@@ -129,7 +129,7 @@ def test_a_change_and_an_end_that_nobody_saw_are_as_they_were(
     assert "0 differences" in ledger.command("reconcile", "--dry-run").ok()
 
 
-def test_a_deletion_that_is_refused_ends_nothing(
+def test_a_refused_deletion_records_no_end(
     cluster: Cluster,
     ledger: Ledger,
     alice: Person,
@@ -159,7 +159,7 @@ def test_a_deletion_that_is_refused_ends_nothing(
     assert asked < datetime.fromisoformat(end["valid_from"]) < after
 
 
-def test_in_whatever_way_it_is_deleted_it_is_told_and_what_stays_is_not(
+def test_every_kind_of_deletion_is_recorded_and_a_refused_deletion_is_not(
     cluster: Cluster,
     ledger: Ledger,
     alice: Person,
@@ -191,7 +191,7 @@ def test_in_whatever_way_it_is_deleted_it_is_told_and_what_stays_is_not(
         assert told == (["APPLY", "DELETE"] if way in gone else ["APPLY"]), way
 
 
-def test_a_stranger_at_the_webhook_forges_nothing(
+def test_a_direct_call_of_the_webhook_forges_no_billing_records(
     alice: Person, tenants: Tenants, admin: Api
 ) -> None:
     """Whoever reaches the port may say what they like of an LNamespace; nobody believes them."""
@@ -233,7 +233,7 @@ def _ask_the_webhook(admin: Api, old: Object) -> None:
         assert json.load(answer)["response"] == {"uid": "r-1", "allowed": True}
 
 
-def test_a_stolen_token_of_the_webhook_ends_nothing(
+def test_a_stolen_webhook_token_cannot_record_an_end(
     cluster: Cluster, alice: Person, tenants: Tenants, admin: Api
 ) -> None:
     """It may tell of charges and of deletions that were asked for, and of no end."""

@@ -150,7 +150,7 @@ def _as_before(admin: Api, path: str, before: Object) -> bool:
 
 
 @pytest.mark.parametrize(("label", "deed"), CASES)
-def test_an_edit_is_undone(
+def test_an_edit_of_a_managed_object_is_reverted(
     label: str, deed: Deed, paths: dict[str, str], admin: Api, measurements: Measurements
 ) -> None:
     path = paths[label]
@@ -161,7 +161,7 @@ def test_an_edit_is_undone(
 
 
 @pytest.mark.parametrize("label", [label for label in OBJECTS if label != "Namespace"])
-def test_a_deleted_object_is_made_anew(
+def test_a_deleted_managed_object_is_recreated(
     label: str, paths: dict[str, str], admin: Api, measurements: Measurements
 ) -> None:
     path = paths[label]
@@ -172,7 +172,7 @@ def test_a_deleted_object_is_made_anew(
 
 
 @pytest.mark.parametrize("label", [label for label in OBJECTS if _binding(label)])
-def test_another_role_is_undone(
+def test_a_binding_recreated_with_another_role_is_replaced(
     label: str, paths: dict[str, str], admin: Api, measurements: Measurements
 ) -> None:
     path = paths[label]
@@ -194,7 +194,9 @@ def test_another_role_is_undone(
     measurements.note("role of a binding replaced, repaired", took)
 
 
-def test_what_others_put_on_a_namespace_stays(tenants: Tenants, admin: Api) -> None:
+def test_labels_and_annotations_of_others_on_a_namespace_are_kept(
+    tenants: Tenants, admin: Api
+) -> None:
     name = tenants.make("decorated", managers=["somebody"])
     mine = {"labels": {"team": "blue"}, "annotations": {"note": "kept"}}
     admin.patch(ns_path(name), {"metadata": mine})
@@ -206,7 +208,7 @@ def test_what_others_put_on_a_namespace_stays(tenants: Tenants, admin: Api) -> N
     assert kept["annotations"]["note"] == "kept"
 
 
-def test_a_namespace_deleted_by_hand_is_made_anew(
+def test_a_namespace_deleted_by_hand_is_recreated(
     tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     name = tenants.make("deleted-by-hand", users=["ursula"], sudoers=["simon"])

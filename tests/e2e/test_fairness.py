@@ -18,7 +18,7 @@ def let_in(admin: Api) -> int:
     return sum(int(float(count)) for schema, count in found if schema == LEVEL)
 
 
-def test_what_people_change_waits_there_and_what_the_controller_writes_does_not(
+def test_only_changes_by_people_use_the_separate_priority_level(
     people: People, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """Ten large changes at a time by one person kept everybody's watches 15 seconds behind."""

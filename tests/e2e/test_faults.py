@@ -80,7 +80,7 @@ def has_none(rights: Rights, who: Who, name: str) -> bool:
     return not any(may(who, name) for may in (rights.works, rights.edits, rights.sudoes))
 
 
-def test_killed_in_the_middle_of_eighty_creations(
+def test_a_controller_killed_during_eighty_creations_completes_all(
     cluster: Cluster, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     names = [tenants.name("many") for _ in range(80)]
@@ -112,7 +112,7 @@ def test_killed_in_the_middle_of_eighty_creations(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("daemon", ["kube-apiserver", "etcd"])
-def test_the_cluster_dies_under_load(
+def test_changes_survive_a_crash_of_the_api_server_or_etcd_under_load(
     daemon: str, cluster: Cluster, tenants: Tenants, rights: Rights, measurements: Measurements
 ) -> None:
     names = [tenants.name("load") for _ in range(60)]
@@ -162,7 +162,7 @@ def _persistently(request: Callable[[], object]) -> None:
     eventually(done, 2 * PATIENCE, tick=0.1)
 
 
-def test_deletions_missed_while_the_watch_was_cut(
+def test_changes_missed_while_the_watch_was_cut_are_reconciled(
     cluster: Cluster, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """The API server forgets what happened before it was started: 410 for whoever asks."""
@@ -192,7 +192,7 @@ def test_deletions_missed_while_the_watch_was_cut(
     eventually(lambda: admin.find(ns_path(deleted)) is None, 240)
 
 
-def test_the_last_sudo_of_a_person_deleted_while_the_watch_was_cut(
+def test_the_last_sudo_is_revoked_if_its_deletion_was_missed_by_the_watch(
     cluster: Cluster, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.make("last", sudoers=["lone"])
@@ -237,7 +237,7 @@ def test_revocation_does_not_wait_for_the_garbage_collector(
         cluster.up()
 
 
-def test_broken_ones_hold_nobody_up(
+def test_broken_lnamespaces_do_not_delay_other_lnamespaces(
     tenants: Tenants, rights: Rights, admin: Api, measurements: Measurements
 ) -> None:
     broken = [tenants.name("broken") for _ in range(40)]
@@ -315,7 +315,9 @@ def _without_rules(schema: Any) -> Any:
 
 
 @pytest.mark.usefixtures("lax")
-def test_the_controller_trusts_no_admission(tenants: Tenants, rights: Rights, admin: Api) -> None:
+def test_the_controller_rejects_invalid_lnamespaces_without_admission(
+    tenants: Tenants, rights: Rights, admin: Api
+) -> None:
     before = {name: admin.get(ns_path(name)) for name in ("default", "kube-system")}
     for name, namespace in before.items():
         tenants.create(name, users=["eve"], sudoers=["eve"])
@@ -338,7 +340,7 @@ def test_the_controller_trusts_no_admission(tenants: Tenants, rights: Rights, ad
 
 
 @pytest.mark.usefixtures("lax")
-def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
+def test_an_unreadable_spec_is_reported_and_revokes_no_access(
     cluster: Cluster, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.make("unreadable", users=["una"], sudoers=["sue"])
@@ -365,7 +367,7 @@ def test_what_cannot_be_read_is_told_and_takes_nothing_from_anybody(
 
 
 @pytest.mark.thorough
-def test_uninstalled_and_installed_again(
+def test_access_and_namespaces_survive_uninstall_and_reinstall(
     cluster: Cluster, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.make("outlives", users=["una"], managers=["una"], sudoers=["una"])

@@ -196,7 +196,7 @@ TROUBLES = {
 
 @pytest.mark.usefixtures("remote")
 @pytest.mark.parametrize("how", some(TROUBLES, "401", "409", "500", "cut", "slow"))
-def test_writes_that_fail_are_done_in_the_end(
+def test_failed_writes_are_retried_until_the_state_is_as_desired(
     how: str, line: Wire, town: Town, measurements: Measurements
 ) -> None:
     with line.trouble(every_other(TROUBLES[how], writes)):
@@ -218,7 +218,7 @@ WATCHES = {
 
 @pytest.mark.usefixtures("remote")
 @pytest.mark.parametrize("how", some(WATCHES, "429", "500", "slow"))
-def test_nothing_is_missed_by_watches_that_fail(
+def test_no_event_is_lost_by_failing_watches(
     how: str, line: Wire, town: Town, measurements: Measurements
 ) -> None:
     with line.trouble(every_other(WATCHES[how], reads)):
@@ -227,7 +227,7 @@ def test_nothing_is_missed_by_watches_that_fail(
     measurements.note(f"watches: {how}; well again, all is so", took)
 
 
-def test_who_gets_no_answer_holds_nobody_up(
+def test_a_request_without_an_answer_does_not_delay_other_lnamespaces(
     line: Wire, remote: Controller, tenants: Tenants, measurements: Measurements
 ) -> None:
     stuck = tenants.name("stuck")
@@ -294,7 +294,7 @@ class Reaper:
             nurse.result()
 
 
-def test_killed_at_any_write_it_goes_on(
+def test_a_controller_killed_at_any_write_recovers(
     line: Wire, remote: Controller, town: Town, measurements: Measurements
 ) -> None:
     seed = int(os.environ.get("LNAMESPACE_SEED", "0")) or random.randrange(1, 10**6)

@@ -41,7 +41,7 @@ def answered(request: Callable[[], object]) -> bool:
 
 
 @pytest.mark.thorough
-def test_restored_from_a_backup_it_does_as_the_lists_say_again(
+def test_the_controller_reconciles_a_cluster_restored_from_a_backup(
     cluster: Cluster,
     tenants: Tenants,
     rights: Rights,

@@ -60,7 +60,7 @@ def bundles(admin: Api) -> set[str]:
     return {entry["clientConfig"].get("caBundle", "") for entry in (*entries, conversion)}
 
 
-def test_expired_while_the_webhook_was_away_it_is_made_anew(
+def test_a_certificate_expired_during_downtime_is_renewed_at_startup(
     webhook: Webhook, admin: Api, measurements: Measurements
 ) -> None:
     webhook.stop()
@@ -75,7 +75,7 @@ def test_expired_while_the_webhook_was_away_it_is_made_anew(
     eventually(lambda: _works(admin) and trusted(admin))
 
 
-def test_an_expired_one_put_in_its_place_is_never_served(
+def test_an_expired_certificate_put_into_the_secret_is_never_served(
     webhook: Webhook, admin: Api, measurements: Measurements
 ) -> None:
     old = expired()

@@ -91,7 +91,7 @@ def renewed(admin: Api) -> datetime:
 
 
 @pytest.mark.thorough
-def test_clocks_that_are_wrong_decide_nothing(
+def test_wrong_clocks_do_not_affect_leader_election(
     pair: tuple[Replica, Replica], tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:
     first, second = pair

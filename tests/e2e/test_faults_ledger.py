@@ -60,7 +60,7 @@ def billed(tenants: Tenants, count: int = 4) -> dict[str, list[tuple[str, str]]]
     return {name: told + [("DELETE", "two")] * (name == names[0]) for name in names}
 
 
-def test_a_full_disk_is_waited_for_and_nothing_is_lost_or_doubled(
+def test_a_full_disk_loses_and_duplicates_no_event(
     cluster: Cluster, ledger: Ledger, tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:
     """No file of the process may grow any further, which is what a full disk comes to."""
@@ -98,7 +98,7 @@ TROUBLES = {
 @pytest.mark.parametrize(
     "how", ["410", "carried out and cut", pytest.param("500", marks=pytest.mark.thorough)]
 )
-def test_an_api_server_that_fails_loses_and_doubles_nothing(
+def test_a_failing_api_server_loses_and_duplicates_no_event(
     how: str, line: Wire, ledger: Ledger, tenants: Tenants, admin: Api, tmp_path: Path
 ) -> None:
     trouble = TROUBLES[how]

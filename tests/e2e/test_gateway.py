@@ -51,13 +51,13 @@ def names_of(items: list[dict[str, dict[str, str]]]) -> list[str]:
     return [item["metadata"]["name"] for item in items]
 
 
-def test_a_new_cluster_has_the_namespaces_of_every_cluster(alice: Resident) -> None:
+def test_a_new_lcluster_has_the_default_and_system_namespaces(alice: Resident) -> None:
     names = names_of(alice.api.items(NAMESPACES))
     assert {"default", "kube-system", "kube-public", "kube-node-lease"} <= set(names)
     assert not [name for name in names if "initech" in name or "globex" in name]
 
 
-def test_two_tenants_have_namespaces_and_deployments_of_the_same_names(
+def test_two_tenants_can_use_the_same_namespace_and_deployment_names(
     alice: Resident, globex: Resident, cluster: GatewayCluster
 ) -> None:
     for resident, image in ((alice, "nginx:1"), (globex, "nginx:2")):
@@ -72,13 +72,15 @@ def test_two_tenants_have_namespaces_and_deployments_of_the_same_names(
     assert {"initech-prod", "globex-prod"} <= set(upstream)
 
 
-def test_both_ways_lead_to_the_same_cluster(lclusters: LClusters, alice: Resident) -> None:
+def test_path_and_host_addresses_reach_the_same_lcluster(
+    lclusters: LClusters, alice: Resident
+) -> None:
     by_path = lclusters.resident("initech", "alice", by_path=True)
     by_host = alice.kubectl("get", "ns", "-o", "name").ok()
     assert by_path.kubectl("get", "ns", "-o", "name").ok() == by_host
 
 
-def test_who_is_not_listed_is_told_whom_to_ask(lclusters: LClusters) -> None:
+def test_a_person_not_listed_is_referred_to_the_managers(lclusters: LClusters) -> None:
     stranger = lclusters.person_without_access("initech", "mallory")
     words = refusal(stranger.api.get, NAMESPACES)
     assert "ask one of its managers" in words
@@ -98,7 +100,7 @@ def test_an_object_of_another_tenant_is_not_found(alice: Resident, globex: Resid
     assert alice.api.items(ns_path("only-here", "configmaps")) == []
 
 
-def test_a_namespace_can_be_worked_in_as_soon_as_it_is_created(alice: Resident) -> None:
+def test_a_namespace_is_usable_as_soon_as_it_is_created(alice: Resident) -> None:
     for number in range(10):
         alice.api.create(NAMESPACES, {"metadata": {"name": f"quick-{number}"}})
         body = {"metadata": {"name": "x"}, "data": {"a": "initech-prod"}}
@@ -123,7 +125,7 @@ def may(root: Api, user: str, verb: str, resource: str, namespace: str) -> bool:
     return bool(answer["status"]["allowed"])
 
 
-def test_rights_inside_are_given_by_the_tenants_own_bindings(alice: Resident, root: Api) -> None:
+def test_rights_in_an_lcluster_are_granted_by_its_own_bindings(alice: Resident, root: Api) -> None:
     alice.kubectl("create", "namespace", "team").ok()
     assert not may(root, "carol", "list", "configmaps", "team")
     alice.kubectl(
@@ -136,7 +138,7 @@ def test_rights_inside_are_given_by_the_tenants_own_bindings(alice: Resident, ro
     assert not may(root, "carol", "list", "configmaps", "default")
 
 
-def test_nobody_grants_what_they_do_not_have(alice: Resident) -> None:
+def test_a_user_cannot_grant_rights_that_the_user_does_not_have(alice: Resident) -> None:
     alice.kubectl("create", "namespace", "grants").ok()
     words = alice.kubectl(
         "-n", "grants", "create", "role", "rooted", "--verb=*", "--resource=nodes"
@@ -178,7 +180,9 @@ def applied(resident: Resident, body: dict[str, Any]) -> str:
     return resident.kubectl("apply", "-f", "-", stdin=json.dumps(body)).ok()
 
 
-def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, globex: Resident) -> None:
+def test_two_tenants_can_define_the_same_kind_in_different_versions(
+    alice: Resident, globex: Resident
+) -> None:
     for resident, version in ((alice, "v1"), (globex, "v2")):
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         resident.api.create(path, definition(version))
@@ -202,7 +206,7 @@ def test_two_tenants_define_one_kind_in_two_versions(alice: Resident, globex: Re
     assert "example.com/v2" not in groups
 
 
-def test_a_chart_is_installed_by_each_tenant_at_the_first_try(
+def test_each_tenant_can_install_the_same_helm_chart(
     alice: Resident, globex: Resident, tmp_path: Path
 ) -> None:
     for resident in (alice, globex):
@@ -212,7 +216,7 @@ def test_a_chart_is_installed_by_each_tenant_at_the_first_try(
         assert "deployed" in resident.run("helm", "list", "-n", "shop").ok()
 
 
-def test_a_watch_over_all_namespaces_tells_of_new_ones_and_of_no_others(
+def test_a_watch_over_all_namespaces_reports_only_the_tenants_own_objects(
     alice: Resident, globex: Resident
 ) -> None:
     before = set(names_of(alice.api.items(NAMESPACES)))
@@ -230,7 +234,7 @@ def test_a_watch_over_all_namespaces_tells_of_new_ones_and_of_no_others(
     assert sorted(told) == [["seen", "kube-root-ca.crt"], ["seen", "ours"]]
 
 
-def test_a_token_of_a_tenants_pod_shows_nothing_of_others_at_the_platforms_api_server(
+def test_a_tenant_pods_token_reads_nothing_at_the_platforms_api_server(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     token = alice.kubectl("create", "token", "default").ok().strip()
@@ -241,7 +245,7 @@ def test_a_token_of_a_tenants_pod_shows_nothing_of_others_at_the_platforms_api_s
     assert "is forbidden" in refusal(inside.get, ns_path("default", "configmaps"))
 
 
-def test_revocation_ends_access_and_watches(lclusters: LClusters) -> None:
+def test_revocation_ends_access_to_the_lcluster(lclusters: LClusters) -> None:
     lclusters.make("fleeting", "dave")
     dave = lclusters.resident("fleeting", "dave")
     admin = lclusters.cluster.admin
@@ -271,7 +275,7 @@ def test_revocation_ends_access_and_watches(lclusters: LClusters) -> None:
         ),
     ],
 )
-def test_metadata_comes_in_protobuf_as_from_any_api_server(
+def test_partial_object_metadata_is_served_in_protobuf(
     alice: Resident, cluster: GatewayCluster, kind: str, query: str
 ) -> None:
     """Kubernetes' own spec of metadata informers failed: in JSON objects of lists have a kind."""

@@ -68,7 +68,7 @@ def victim(lclusters: LClusters) -> Api:
     return api
 
 
-def test_no_answer_has_a_word_of_another_tenant_or_the_own_prefix(
+def test_no_response_contains_names_of_another_tenant_or_the_tenants_prefix(
     victim: Api, bob: Resident, root: Api
 ) -> None:
     assert victim.get(ns_path(CANARY, "secrets", CANARY))["metadata"]["name"] == CANARY
@@ -79,7 +79,7 @@ def test_no_answer_has_a_word_of_another_tenant_or_the_own_prefix(
     assert not walk(root, errors(), WORDS).leaks
 
 
-def test_a_walk_sees_a_leak_that_is_planted(cluster: GatewayCluster, bob: Resident) -> None:
+def test_the_leak_search_finds_a_planted_leak(cluster: GatewayCluster, bob: Resident) -> None:
     path = ns_path(f"{ATTACKER}-default", "configmaps")
     cluster.admin.create(path, {"metadata": {"name": "planted"}, "data": {"a": CANARY}})
     try:
@@ -89,7 +89,7 @@ def test_a_walk_sees_a_leak_that_is_planted(cluster: GatewayCluster, bob: Reside
     assert found.leaks
 
 
-def test_what_only_the_other_tenant_has_is_answered_as_what_nobody_has(
+def test_objects_of_another_tenant_are_answered_like_nonexistent_objects(
     victim: Api, root: Api
 ) -> None:
     del victim
@@ -127,7 +127,9 @@ def _timeless(body: bytes) -> str:
     return json.dumps(read)
 
 
-def test_an_owner_of_another_tenants_kind_is_nobody(cluster: GatewayCluster, root: Api) -> None:
+def test_owner_references_cannot_refer_to_kinds_of_another_tenant(
+    cluster: GatewayCluster, root: Api
+) -> None:
     """Whether the garbage collector took an object told which kinds the other tenant had."""
     kinds = (("tenancy.loblaw.digital/v1beta1", "LCluster"), (f"{VICTIM}-example.com/v1", "Widget"))
     owners = [
@@ -143,13 +145,13 @@ def test_an_owner_of_another_tenants_kind_is_nobody(cluster: GatewayCluster, roo
     assert shown["metadata"]["ownerReferences"] == owners
 
 
-def test_nobody_deletes_a_namespace_that_every_cluster_has(root: Api) -> None:
+def test_a_tenant_cannot_delete_the_default_and_system_namespaces(root: Api) -> None:
     for name in ("default", "kube-system", "kube-public"):
         assert "may not be deleted" in refusal(root.delete, f"{NAMESPACES}/{name}")
         assert not root.get(f"{NAMESPACES}/{name}")["metadata"].get("deletionTimestamp")
 
 
-def test_nobody_reaches_the_binding_of_the_tenants_account(
+def test_a_tenant_cannot_read_or_change_the_role_binding_of_its_account(
     cluster: GatewayCluster, bob: Resident, root: Api
 ) -> None:
     space = f"{ATTACKER}-default"
@@ -176,7 +178,7 @@ def test_nobody_reaches_the_binding_of_the_tenants_account(
     assert named[0]["subjects"] == before["subjects"]
 
 
-def test_a_binding_to_all_who_are_authenticated_reaches_no_other_tenant(
+def test_a_binding_to_system_authenticated_gives_other_tenants_no_access(
     cluster: GatewayCluster, victim: Api, root: Api, lclusters: LClusters
 ) -> None:
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
@@ -203,7 +205,7 @@ def test_a_binding_to_all_who_are_authenticated_reaches_no_other_tenant(
         root.delete(f"{path}/all")  # inside, everybody is an administrator by them
 
 
-def test_a_service_accounts_token_gives_nothing_of_others_at_the_api_server(
+def test_a_service_account_token_reads_nothing_at_the_platforms_api_server(
     cluster: GatewayCluster, bob: Resident
 ) -> None:
     token = bob.api.create(ns_path("default", "serviceaccounts", "default/token"), {"spec": {}})
@@ -254,7 +256,7 @@ def poisons() -> Iterator[tuple[str, bytes]]:
     yield "v1 events", json.dumps(seen).encode()
 
 
-def test_nothing_that_a_service_account_writes_upstream_ends_a_list_or_a_watch_or_news_of_roles(
+def test_hostile_objects_written_upstream_break_no_list_watch_or_role_update(
     cluster: GatewayCluster, root: Api, victim: Api
 ) -> None:
     robot = robot_of(cluster, root)
@@ -292,7 +294,7 @@ def may_read(api: Api) -> bool:
     return allowed
 
 
-def test_a_stolen_token_of_the_gateway_gives_no_more_than_any_tenant(
+def test_a_stolen_gateway_token_gives_only_the_rights_of_tenants(
     cluster: GatewayCluster, victim: Api
 ) -> None:
     del victim
@@ -311,7 +313,7 @@ def test_a_stolen_token_of_the_gateway_gives_no_more_than_any_tenant(
     assert [stolen.answer(way.method, way.path).status for way in UNFENCED] == [200, 200]
 
 
-def test_nobody_is_somebody_else_by_any_header_or_token(
+def test_no_header_or_token_gives_a_caller_another_identity(
     cluster: GatewayCluster, lclusters: LClusters, victim: Api, bob: Resident
 ) -> None:
     tokens = {
@@ -422,7 +424,7 @@ def asked(cluster: GatewayCluster, word: str) -> str:
         return cluster.run("kubectl", *get).err
 
 
-def test_a_body_nested_too_deep_is_refused_and_fails_nothing(
+def test_a_body_nested_too_deeply_is_refused_without_an_exception(
     path: str, sent: str, root: Api, cluster: GatewayCluster
 ) -> None:
     before = cluster.gateway.position
@@ -430,7 +432,7 @@ def test_a_body_nested_too_deep_is_refused_and_fails_nothing(
     assert "Traceback" not in cluster.gateway.log(before)
 
 
-def test_a_tenant_that_asks_too_much_at_once_waits_alone(
+def test_a_tenant_with_too_many_requests_delays_no_other_tenant(
     root: Api, victim: Api, cluster: GatewayCluster
 ) -> None:
     cluster.gateway.stop()

@@ -148,7 +148,7 @@ def server_of(resident: Resident) -> dict[str, str]:
     return server
 
 
-def test_an_approved_request_becomes_a_login_with_the_rights_that_the_lcluster_gives_it(
+def test_an_approved_csr_gives_a_login_with_the_rights_of_the_lcluster(
     alice: Resident, tmp_path: Path
 ) -> None:
     asked = Applicant(alice, "robot", ("devs",)).asks()
@@ -167,7 +167,7 @@ def test_an_approved_request_becomes_a_login_with_the_rights_that_the_lcluster_g
     assert 'User "robot" cannot' in robot.kubectl("create", "configmap", "c").err
 
 
-def test_a_certificate_of_an_lcluster_is_nobody_elsewhere(
+def test_a_certificate_of_an_lcluster_is_refused_everywhere_else(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     robot = certified(alice, tmp_path, "alice")
@@ -181,7 +181,7 @@ def test_a_certificate_of_an_lcluster_is_nobody_elsewhere(
     assert "logged in" in platform.kubectl("get", "namespaces").err
 
 
-def test_a_certificate_for_masters_or_servers_is_not_signed_and_the_request_says_why(
+def test_a_csr_for_system_masters_or_server_auth_fails_unsigned(
     alice: Resident,
 ) -> None:
     for applicant in (
@@ -194,7 +194,7 @@ def test_a_certificate_for_masters_or_servers_is_not_signed_and_the_request_says
         assert asked.shown(CERTIFICATE) == ""
 
 
-def test_nobody_signs_what_is_denied_or_for_another_signer(alice: Resident, tmp_path: Path) -> None:
+def test_a_csr_denied_or_for_another_signer_is_not_signed(alice: Resident, tmp_path: Path) -> None:
     denied = Applicant(alice, "eve").asks()
     alice.kubectl(*SUDO, "certificate", "deny", denied.name).ok()
     other = Applicant(alice, "eve", signer="example.com/mine").asks()
@@ -204,7 +204,7 @@ def test_nobody_signs_what_is_denied_or_for_another_signer(alice: Resident, tmp_
     assert denied.shown(CERTIFICATE) == other.shown(CERTIFICATE) == ""
 
 
-def test_a_certificate_that_is_revoked_is_nobody_at_once_and_others_go_on(
+def test_a_revoked_certificate_is_refused_and_other_certificates_stay_valid(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     lost, kept = (certified(alice, tmp_path, "twin") for _ in range(2))
@@ -220,7 +220,7 @@ def test_a_certificate_that_is_revoked_is_nobody_at_once_and_others_go_on(
     eventually(lambda: lost.kubectl("auth", "whoami").code == 0)
 
 
-def test_an_lcluster_made_anew_takes_no_certificates_of_the_old_one(
+def test_a_recreated_lcluster_refuses_certificates_of_its_predecessor(
     lclusters: LClusters, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     lclusters.make("anew", "alice", sudoers=("alice",))
@@ -234,7 +234,7 @@ def test_an_lcluster_made_anew_takes_no_certificates_of_the_old_one(
 
 
 @pytest.mark.parametrize("kind", [MERGE, STRATEGIC, JSON_PATCH, "an update"])
-def test_an_approval_meets_no_request_but_the_one_that_was_looked_at(
+def test_an_approval_with_another_uid_is_refused_upstream(
     kind: str, alice: Resident, cluster: GatewayCluster
 ) -> None:
     """Show that the uid, by which the gateway pins an approval, is a condition upstream."""
@@ -259,7 +259,7 @@ def test_an_approval_meets_no_request_but_the_one_that_was_looked_at(
     assert not asked.has("Approved")
 
 
-def test_all_gateways_take_the_certificates_that_one_of_them_signed(
+def test_a_certificate_signed_by_one_gateway_is_accepted_by_all_gateways(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     robot = certified(alice, tmp_path, "robot")
@@ -268,7 +268,7 @@ def test_all_gateways_take_the_certificates_that_one_of_them_signed(
     assert "robot" in robot.kubectl("auth", "whoami").ok()
 
 
-def test_a_root_that_is_deleted_is_made_anew_and_takes_all_certificates_with_it(
+def test_a_deleted_root_certificate_is_recreated_and_voids_old_certificates(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:
     robot = certified(alice, tmp_path, "robot")

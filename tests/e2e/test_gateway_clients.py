@@ -117,7 +117,7 @@ def deployment(name: str, image: str = "example.com/web:1") -> Object:
         ("pods.spec.nothing",),
     ],
 )
-def test_explain_says_what_it_says_of_any_cluster(
+def test_explain_prints_the_same_as_in_a_plain_cluster(
     alice: Resident, cluster: GatewayCluster, words: tuple[str, ...]
 ) -> None:
     inside = alice.kubectl("explain", *words)
@@ -125,7 +125,7 @@ def test_explain_says_what_it_says_of_any_cluster(
     assert (inside.code, inside.out, inside.err) == (plain.code, plain.out, plain.err)
 
 
-def test_explain_knows_the_tenants_own_kinds(root: Api, alice: Resident) -> None:
+def test_explain_describes_the_tenants_custom_resources(root: Api, alice: Resident) -> None:
     teeth = {"type": "integer", "description": "How many it has."}
     spec = {"type": "object", "description": "What it is to be.", "properties": {"teeth": teeth}}
     schema = {"type": "object", "properties": {"spec": spec}}
@@ -158,13 +158,13 @@ def test_explain_knows_the_tenants_own_kinds(root: Api, alice: Resident) -> None
     assert "library" not in told
 
 
-def test_explain_tells_managers_what_an_lcluster_is(cluster: GatewayCluster) -> None:
+def test_explain_describes_the_fields_of_an_lcluster(cluster: GatewayCluster) -> None:
     told = cluster.run("kubectl", "explain", "lcluster.spec").ok()
     for field in ("users", "managers", "sudoers", "suspend", "revokedCredentials"):
         assert f"\n  {field}\t" in told
 
 
-def test_diff_tells_what_an_apply_would_change(alice: Resident) -> None:
+def test_diff_shows_the_changes_an_apply_would_make(alice: Resident) -> None:
     new = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -181,7 +181,7 @@ def test_diff_tells_what_an_apply_would_change(alice: Resident) -> None:
     assert "library" not in told.out
 
 
-def test_a_client_side_apply_is_followed_by_server_side_ones_without_a_warning(
+def test_server_side_apply_after_client_side_apply_prints_no_warning(
     alice: Resident,
 ) -> None:
     """kubectl was in conflict with itself about the annotation with what was applied last."""
@@ -201,7 +201,7 @@ def test_a_client_side_apply_is_followed_by_server_side_ones_without_a_warning(
     assert json.loads(kept)["metadata"]["namespace"] == HERE
 
 
-def test_a_binding_that_was_applied_is_applied_by_the_server_without_a_warning(
+def test_server_side_apply_of_a_role_binding_prints_no_warning(
     alice: Resident,
 ) -> None:
     """The check of escalation tried kubectl's second write first, and met that conflict."""
@@ -220,7 +220,7 @@ def test_a_binding_that_was_applied_is_applied_by_the_server_without_a_warning(
         assert result.err == ""
 
 
-def test_who_is_not_listed_is_told_whom_to_ask_by_a_kubectl_that_knows_nothing_yet(
+def test_kubectl_without_a_cache_refers_a_person_not_listed_to_the_managers(
     lclusters: LClusters, alice: Resident, tmp_path: Path
 ) -> None:
     """A kubectl without a cache asks for discovery first; it said "unknown" of the refusal."""
@@ -234,7 +234,7 @@ def test_who_is_not_listed_is_told_whom_to_ask_by_a_kubectl_that_knows_nothing_y
     assert "unknown" not in result.err
 
 
-def test_a_rollout_has_a_history_and_goes_back(alice: Resident) -> None:
+def test_a_rollout_has_a_history_and_can_be_paused_resumed_and_undone(alice: Resident) -> None:
     one, two = "example.com/web:1", "example.com/web:2"
     here(alice, "apply", "-f", "-", stdin=json.dumps(deployment("rolled", one))).ok()
 
@@ -257,7 +257,7 @@ def test_a_rollout_has_a_history_and_goes_back(alice: Resident) -> None:
     assert 'deployment "rolled" successfully rolled out' in status
 
 
-def test_scale_heeds_what_is_there(alice: Resident) -> None:
+def test_scale_checks_the_current_number_of_replicas(alice: Resident) -> None:
     alice.api.create(DEPLOYMENTS, deployment("scaled"))
     here(alice, "scale", "deploy/scaled", "--replicas=2", "--current-replicas=1").ok()
     words = here(alice, "scale", "deploy/scaled", "--replicas=3", "--current-replicas=1").refused()
@@ -267,7 +267,7 @@ def test_scale_heeds_what_is_there(alice: Resident) -> None:
     assert json.loads(shown)["metadata"]["namespace"] == HERE
 
 
-def test_edit_sends_what_the_editor_left(alice: Resident, tmp_path: Path) -> None:
+def test_edit_saves_the_text_left_by_the_editor(alice: Resident, tmp_path: Path) -> None:
     alice.api.create(ns_path(HERE, "configmaps"), {"metadata": {"name": "e"}, "data": {"a": "old"}})
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nexec sed -i "s/old/new/" "$1"\n')
@@ -279,7 +279,7 @@ def test_edit_sends_what_the_editor_left(alice: Resident, tmp_path: Path) -> Non
     assert "no changes made" in run(*edit, env=alice.environment | {"KUBE_EDITOR": "true"}).err
 
 
-def test_wait_ends_by_conditions_fields_creation_and_deletion(alice: Resident) -> None:
+def test_wait_returns_on_creation_conditions_fields_and_deletion(alice: Resident) -> None:
     body = {"metadata": {"name": "awaited"}, "spec": deployment("awaited")["spec"]}
     waits = ("kubectl", "-n", HERE, "wait", "deploy/awaited", "--timeout=60s")
 
@@ -304,7 +304,9 @@ def test_wait_ends_by_conditions_fields_creation_and_deletion(alice: Resident) -
     assert "timed out waiting for the condition on configmaps/kube-root-ca.crt" in late.refused()
 
 
-def test_files_are_copied_both_ways(alice: Resident, pod: str, tmp_path: Path) -> None:
+def test_kubectl_cp_copies_files_to_and_from_a_pod(
+    alice: Resident, pod: str, tmp_path: Path
+) -> None:
     sent, back = tmp_path / "sent", tmp_path / "back"
     sent.write_bytes(os.urandom(300_000))
     here(alice, "cp", str(sent), f"{pod}:copied").ok()
@@ -319,7 +321,7 @@ def proxied(resident: Resident) -> Iterator[str]:
         yield "http://" + next(lines).rstrip().rpartition(" ")[2]
 
 
-def test_kubectl_proxy_leads_into_the_lcluster(alice: Resident) -> None:
+def test_kubectl_proxy_serves_the_lcluster(alice: Resident) -> None:
     url = f"{NAMESPACES}/{HERE}"
     with proxied(alice) as address, urlopen(f"{address}{url}") as answer:  # noqa: S310 - it is http
         found = json.load(answer)
@@ -367,7 +369,9 @@ def echo(alice: Resident, cluster: GatewayCluster) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("of", ["pods/echo:PORT", "services/echo:http", "services/http:echo:80"])
-def test_what_runs_in_a_pod_is_asked_by_the_proxy(root: Api, echo: int, of: str) -> None:
+def test_the_proxy_subresource_forwards_requests_to_pods_and_services(
+    root: Api, echo: int, of: str
+) -> None:
     path = ns_path(HERE, of.replace("PORT", str(echo)), "proxy/a/namespaces/x?b=c%2Fd&b=e")
     told = root.create(path, {"says": HERE})
     assert told["method"] == "POST"
@@ -380,7 +384,9 @@ def test_what_runs_in_a_pod_is_asked_by_the_proxy(root: Api, echo: int, of: str)
 
 
 @pytest.mark.usefixtures("echo")
-def test_who_may_view_has_no_proxy(alice: Resident, tmp_path: Path) -> None:
+def test_the_view_role_does_not_allow_the_proxy_subresource(
+    alice: Resident, tmp_path: Path
+) -> None:
     path = ns_path(HERE, "services", "echo:http/proxy/")
     assert alice.api.get(path)["path"] == "/"
     account = f"--serviceaccount={HERE}:default"
@@ -390,7 +396,9 @@ def test_who_may_view_has_no_proxy(alice: Resident, tmp_path: Path) -> None:
     assert 'cannot get resource "services/proxy"' in refusal(viewer.get, path)
 
 
-def test_an_eviction_heeds_the_budget_and_deletes(alice: Resident, cluster: GatewayCluster) -> None:
+def test_an_eviction_respects_the_disruption_budget_and_deletes_the_pod(
+    alice: Resident, cluster: GatewayCluster
+) -> None:
     container = {"name": "main", "image": "example.com/main"}
     body = {
         "metadata": {"name": "evicted", "labels": {"app": "evicted"}},
@@ -426,7 +434,7 @@ def test_an_eviction_heeds_the_budget_and_deletes(alice: Resident, cluster: Gate
 
 
 @RESIZE
-def test_a_pod_is_resized(alice: Resident, root: Api, pod: str) -> None:
+def test_a_sudoer_can_resize_a_pod(alice: Resident, root: Api, pod: str) -> None:
     one = ns_path(HERE, "pods", pod)
 
     def asking(cpu: str) -> Object:
@@ -461,7 +469,7 @@ def delete(api: Api, path: str, options: Object) -> Object:
     return answer
 
 
-def test_a_deletion_heeds_its_preconditions(alice: Resident) -> None:
+def test_a_deletion_checks_its_preconditions(alice: Resident) -> None:
     path = ns_path(HERE, "configmaps")
     made = alice.api.create(path, {"metadata": {"name": "kept"}})["metadata"]
     space = alice.api.create(NAMESPACES, {"metadata": {"name": "kept"}})["metadata"]
@@ -477,7 +485,9 @@ def test_a_deletion_heeds_its_preconditions(alice: Resident) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
-def test_a_deletion_does_with_dependents_as_it_says(alice: Resident, policy: str) -> None:
+def test_a_deletion_treats_dependents_by_its_propagation_policy(
+    alice: Resident, policy: str
+) -> None:
     name = policy.lower()
     alice.api.create(DEPLOYMENTS, deployment(name))
     sets = f"/apis/apps/v1/namespaces/{HERE}/replicasets"
@@ -497,7 +507,7 @@ def test_a_deletion_does_with_dependents_as_it_says(alice: Resident, policy: str
         eventually(lambda: not dependents(), what="the dependents are still there")
 
 
-def test_the_namespaces_of_the_gateways_model_are_where_it_says(
+def test_namespaces_of_the_kubezoo_example_are_stored_with_the_tenants_prefix(
     lclusters: LClusters, cluster: GatewayCluster
 ) -> None:
     """The example of the article on KubeZoo: `default` and `prod` of tenant `tenant2`."""
@@ -517,7 +527,7 @@ def test_the_namespaces_of_the_gateways_model_are_where_it_says(
     assert [each["metadata"]["namespace"] for each in everywhere] == ["prod"]
 
 
-def test_a_claim_of_the_gateways_model_has_the_volume_of_its_tenant(
+def test_a_volume_claim_of_the_kubezoo_example_binds_the_tenants_volume(
     lclusters: LClusters, cluster: GatewayCluster
 ) -> None:
     """The example of the article on KubeZoo: claim `mypvc` of tenant `foofoo`, and its volume."""
@@ -560,7 +570,7 @@ def test_a_claim_of_the_gateways_model_has_the_volume_of_its_tenant(
     assert root.get(f"{VOLUMES}/{volume}")["spec"]["claimRef"]["namespace"] == "default"
 
 
-def test_owners_and_groups_of_the_gateways_model_have_the_name_of_the_tenant(
+def test_owners_and_groups_of_the_kubezoo_example_have_the_tenants_prefix(
     cluster: GatewayCluster, root: Api
 ) -> None:
     """Owner references to cluster-scoped owners, and the group of a CustomResourceDefinition."""
@@ -600,7 +610,7 @@ def test_owners_and_groups_of_the_gateways_model_have_the_name_of_the_tenant(
 
 
 @MARKED_VOLUMES
-def test_the_volume_of_a_claim_is_marked_for_its_tenant_and_no_other(
+def test_a_claimed_volume_is_labelled_for_its_tenant_only(
     cluster: GatewayCluster, alice: Resident, root: Api
 ) -> None:
     """A list of volumes read those of the whole cluster, and a watch all their events."""

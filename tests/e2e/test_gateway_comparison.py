@@ -431,7 +431,7 @@ def ask_about_custom_resources(clusters: Comparison, plain: Api, inside: Api) ->
 
 
 @NEW_WORDS
-def test_requests_have_the_answers_of_a_plain_cluster(
+def test_requests_get_the_same_responses_as_in_a_plain_cluster(
     clusters: Comparison, cluster: GatewayCluster, alice: Api
 ) -> None:
     ask_about_namespaces(clusters)
@@ -453,7 +453,9 @@ def test_requests_have_the_answers_of_a_plain_cluster(
     assert "\n".join(clusters.differences[:30]) == ""
 
 
-def test_a_long_list_is_in_gzip_for_who_asks(cluster: GatewayCluster, alice: Api) -> None:
+def test_a_long_list_is_gzipped_if_the_client_accepts_gzip(
+    cluster: GatewayCluster, alice: Api
+) -> None:
     """It came as it is; a short one does so everywhere."""
     inside, asked = alice.acting("alice", "system:masters"), (("Accept-Encoding", "gzip"),)
     for number in range(3):
@@ -480,7 +482,7 @@ def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it(alice: Api) -> 
     assert inside.find(f"{NAMESPACES}/dry") is None
 
 
-def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
+def test_paginated_lists_over_all_namespaces_have_each_object_once(alice: Api) -> None:
     everywhere = "/api/v1/configmaps"
     for namespace in ("default", "kube-system"):
         for name in ("a", "b", "c"):
@@ -507,7 +509,7 @@ def test_pages_over_all_namespaces_have_each_object_once(alice: Api) -> None:
     assert refusal(alice.get, secrets, status=400, **query, **{"continue": tokens[0]})
 
 
-def test_what_the_listener_refuses_is_a_status(alice: Api) -> None:
+def test_a_request_refused_by_the_listener_gets_a_status_object(alice: Api) -> None:
     """A body over 8 MiB was answered by a text without a type, and the connection reset."""
     answer = alice.answer("POST", MAPS, b"a" * 12 * 1024 * 1024, (("Content-Type", JSON),))
     assert answer.status == 413
@@ -517,14 +519,16 @@ def test_what_the_listener_refuses_is_a_status(alice: Api) -> None:
 @WATCH_LIST
 @pytest.mark.parametrize("accept", ["application/json", TABLE])
 @pytest.mark.parametrize("path", ["/api/v1/configmaps", f"{NAMESPACES}/nope/configmaps"])
-def test_a_watch_says_where_the_initial_events_end(alice: Api, path: str, accept: str) -> None:
+def test_a_watch_list_marks_the_end_of_its_initial_events(
+    alice: Api, path: str, accept: str
+) -> None:
     query = "watch=1&timeoutSeconds=2&allowWatchBookmarks=1"
     query += "&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
     answer = alice.answer("GET", f"{path}?{query}", b"", (("Accept", accept),))
     assert answer.text.count('"k8s.io/initial-events-end":"true"') == 1
 
 
-def test_where_no_namespace_is_left_lists_are_empty_and_initial_events_end(
+def test_an_lcluster_without_namespaces_serves_empty_lists_and_watches(
     cluster: GatewayCluster, people: People
 ) -> None:
     """Operators inside, who have to let go of what is left, could not sync: it was a 500."""
@@ -549,7 +553,7 @@ def test_where_no_namespace_is_left_lists_are_empty_and_initial_events_end(
 
 
 @WATCH_LIST
-def test_a_watch_that_is_to_tell_nothing_that_is_there_tells_none(alice: Api) -> None:
+def test_a_watch_without_initial_events_sends_no_existing_objects(alice: Api) -> None:
     query = "watch=1&timeoutSeconds=2&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
     answer = alice.answer("GET", f"/api/v1/serviceaccounts?{query}", b"", ())
     assert (answer.status, answer.body) == (200, b"")
@@ -559,7 +563,7 @@ def test_a_watch_that_is_to_tell_nothing_that_is_there_tells_none(alice: Api) ->
 
 @pytest.mark.parametrize("accept", ["application/yaml", "application/vnd.kubernetes.protobuf"])
 @pytest.mark.parametrize("aggregated", ["", ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"])
-def test_discovery_is_written_as_the_client_asks(
+def test_discovery_is_served_in_the_accepted_content_type(
     cluster: GatewayCluster, alice: Api, accept: str, aggregated: str
 ) -> None:
     paths = ("/api", "/apis") if aggregated else ("/api", "/apis", "/apis/apps", "/apis/apps/v1")
@@ -591,7 +595,7 @@ def of_one_form(accept: str, body: bytes) -> object:
         "/apis/apiregistration.k8s.io/v1/apiservices",
     ],
 )
-def test_tables_of_what_the_gateway_makes_have_the_columns_of_a_plain_cluster(
+def test_tables_built_by_the_gateway_have_the_columns_of_a_plain_cluster(
     cluster: GatewayCluster, alice: Api, path: str
 ) -> None:
     shown = [
@@ -606,7 +610,7 @@ def test_tables_of_what_the_gateway_makes_have_the_columns_of_a_plain_cluster(
     assert shown[1] == shown[0]
 
 
-def test_a_watch_of_api_services_ends_when_there_is_a_new_one(alice: Api) -> None:
+def test_a_watch_of_api_services_ends_when_an_api_service_is_added(alice: Api) -> None:
     """Nobody who watches APIServices was told of a new group."""
     inside, path = alice.acting("alice", "system:masters"), "/apis/apiregistration.k8s.io/v1"
     version = inside.get(f"{path}/apiservices")["metadata"]["resourceVersion"]
@@ -619,7 +623,7 @@ def test_a_watch_of_api_services_ends_when_there_is_a_new_one(alice: Api) -> Non
 
 
 @pytest.mark.parametrize("path", [f"{NAMESPACES}/default", "/api/v1/configmaps", "/api/v1/nodes"])
-def test_people_get_json_that_they_can_read(alice: Api, path: str) -> None:
+def test_the_pretty_parameter_indents_json(alice: Api, path: str) -> None:
     whole = alice.answer("GET", path, b"", ())
     indented = alice.answer("GET", f"{path}?pretty=true", b"", ())
     read, shown = (json.loads(each.body) for each in (whole, indented))
@@ -631,7 +635,7 @@ def test_people_get_json_that_they_can_read(alice: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [MAPS, f"{NAMESPACES}/default", f"{RBAC}/clusterroles/view"])
-def test_an_answer_in_yaml_says_what_the_one_in_json_says(alice: Api, path: str) -> None:
+def test_yaml_and_json_responses_have_the_same_content(alice: Api, path: str) -> None:
     answer = alice.answer("GET", path, b"", (("Accept", "application/yaml"),))
     assert "content-type: application/yaml" in answer.headers.lower()
     assert yaml.safe_load(answer.body)["kind"] == alice.get(path)["kind"]

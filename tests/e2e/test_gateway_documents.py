@@ -134,7 +134,7 @@ def versions(document: bytes) -> Iterator[tuple[str, str]]:
             yield group["metadata"]["name"], version["version"]
 
 
-def test_documents_of_which_nothing_is_hidden_are_the_same_byte_for_byte(cluster: Cluster) -> None:
+def test_unfiltered_documents_are_served_byte_for_byte_as_upstream(cluster: Cluster) -> None:
     async def work(documents: Reader) -> None:
         served = await documents.served("nobody", "/apis", AGGREGATED)
         same = [each for each in versions(served) if each[0] not in CHANGED]
@@ -146,7 +146,7 @@ def test_documents_of_which_nothing_is_hidden_are_the_same_byte_for_byte(cluster
     read(cluster, work)
 
 
-def test_a_tenants_group_is_served_as_a_plain_server_serves_it(
+def test_a_tenants_api_group_is_served_as_by_a_plain_api_server(
     cluster: Cluster, define: Callable[[str], None], tenant: str
 ) -> None:
     group = f"{uuid4().hex[:8]}.example.com"
@@ -164,7 +164,7 @@ def test_a_tenants_group_is_served_as_a_plain_server_serves_it(
     eventually_read(cluster, work)
 
 
-def test_nothing_of_other_tenants_stands_in_any_document(
+def test_no_document_contains_names_of_other_tenants(
     cluster: Cluster, define: Callable[[str], None], tenant: str
 ) -> None:
     other = f"t{uuid4().hex[:8]}"
@@ -185,7 +185,7 @@ def test_nothing_of_other_tenants_stands_in_any_document(
     eventually_read(cluster, work)
 
 
-def test_a_new_definition_is_seen_as_soon_as_the_api_server_shows_it(
+def test_a_new_definition_is_served_as_soon_as_the_api_server_serves_it(
     cluster: Cluster, define: Callable[[str], None], tenant: str
 ) -> None:
     async def work(documents: Reader) -> None:

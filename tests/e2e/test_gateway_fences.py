@@ -409,7 +409,7 @@ def tenant(request: pytest.FixtureRequest, admin: Api) -> Api:
 
 
 @pytest.mark.parametrize("what", [*objects()])
-def test_the_gateway_writes_the_objects_of_a_tenant(gateway: Api, what: str) -> None:
+def test_the_gateway_can_create_the_objects_of_a_tenant(gateway: Api, what: str) -> None:
     where, body = objects()[what]
     gateway.create(where, body, dryRun="All")
 
@@ -425,7 +425,7 @@ def test_the_gateway_writes_the_objects_of_a_tenant(gateway: Api, what: str) -> 
         "a label that is no tenant's",
     ],
 )
-def test_a_stolen_gateway_writes_nothing_of_anybody_else(
+def test_a_stolen_gateway_token_cannot_create_objects_of_others(
     gateway: Api, what: str, steal: str
 ) -> None:
     where, body = objects()[what]
@@ -452,7 +452,9 @@ def test_a_stolen_gateway_writes_nothing_of_anybody_else(
 
 
 @pytest.mark.parametrize("reserved", RESERVED_TENANTS)
-def test_a_stolen_gateway_is_no_tenant_of_a_reserved_name(gateway: Api, reserved: str) -> None:
+def test_a_stolen_gateway_token_cannot_use_a_reserved_tenant_name(
+    gateway: Api, reserved: str
+) -> None:
     labels = {LABEL: reserved}
     body = {"metadata": {"name": f"{reserved}-x", "labels": labels}}
     assert LABEL in refusal(gateway.create, rbac_path("clusterroles"), body, dryRun="All")
@@ -687,7 +689,9 @@ REFUSED = {
         for what in [_NEW_FIELDS.get(path, "")]
     ],
 )
-def test_a_stolen_gateway_gives_no_tenant_power_over_others(gateway: Api, case: str) -> None:
+def test_a_stolen_gateway_token_cannot_create_objects_that_affect_others(
+    gateway: Api, case: str
+) -> None:
     where, body = changed(*REFUSED[case])
     assert "LCluster" in refusal(gateway.create, where, body, dryRun="All")
 
@@ -731,11 +735,13 @@ def test_a_stolen_gateway_gives_no_tenant_power_over_others(gateway: Api, case: 
         ),
     ],
 )
-def test_a_stolen_gateway_writes_no_other_kind(gateway: Api, where: str, body: Object) -> None:
+def test_a_stolen_gateway_token_cannot_create_other_kinds(
+    gateway: Api, where: str, body: Object
+) -> None:
     refusal(gateway.create, where, body, dryRun="All")
 
 
-def test_a_stolen_gateway_deletes_and_changes_nothing_of_the_platform(
+def test_a_stolen_gateway_token_cannot_delete_or_change_platform_objects(
     gateway: Api, admin: Api
 ) -> None:
     role = rbac_path("clusterroles", "view")
@@ -752,7 +758,9 @@ def test_a_stolen_gateway_deletes_and_changes_nothing_of_the_platform(
     admin.delete(f"{where}/{TENANT}-unlabelled")
 
 
-def test_a_stolen_gateway_tells_its_ca_and_leads_nobody_elsewhere(gateway: Api, admin: Api) -> None:
+def test_a_stolen_gateway_token_may_publish_a_ca_but_no_other_address(
+    gateway: Api, admin: Api
+) -> None:
     """Where the endpoint `mine` is, people send their logins."""
     where = ns_path("kube-public", "configmaps", "lnamespace-gateway")
     told = {"mine": "https://lclusters.example.com/mine"}
@@ -780,11 +788,11 @@ def test_a_stolen_gateway_tells_its_ca_and_leads_nobody_elsewhere(gateway: Api, 
         admin.delete(where)
 
 
-def test_a_stolen_gateway_deletes_no_collection_of_the_platform(gateway: Api) -> None:
+def test_a_stolen_gateway_token_cannot_delete_collections_of_the_platform(gateway: Api) -> None:
     refusal(gateway.delete, rbac_path("clusterroles"), dryRun="All")
 
 
-def test_what_confines_a_webhook_cannot_be_taken_away(gateway: Api) -> None:
+def test_the_restrictions_of_a_tenant_webhook_cannot_be_removed(gateway: Api) -> None:
     where, body = objects()["webhook"]
     made = gateway.create(where, body)
     path = f"{where}/{made['metadata']['name']}"
@@ -818,7 +826,7 @@ def _try_to_free(gateway: Api, path: str, made: Object) -> None:
 
 
 @pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])
-def test_no_label_of_a_namespace_is_changed_by_any_path(
+def test_namespace_labels_cannot_be_changed_by_any_subresource(
     gateway: Api, tenant: Api, subresource: str
 ) -> None:
     path = ns_path(HOME) + subresource
@@ -842,7 +850,9 @@ def test_no_label_of_a_namespace_is_changed_by_any_path(
         refusal(tenant.patch, path, {"metadata": {"labels": {"team": "a"}}})
 
 
-def test_a_tenant_deletes_its_namespace_through_the_gateway_only(gateway: Api, tenant: Api) -> None:
+def test_a_tenant_can_delete_its_namespace_only_through_the_gateway(
+    gateway: Api, tenant: Api
+) -> None:
     refusal(tenant.delete, ns_path(HOME), dryRun="All")
     gateway.delete(ns_path(HOME), dryRun="All")
 
@@ -914,7 +924,7 @@ FOREIGN_BUNDLES = {
 
 
 @pytest.mark.parametrize("case", [*FOREIGN_BUNDLES])
-def test_a_pod_trusts_no_bundles_of_the_platform(tenant: Api, case: str) -> None:
+def test_a_tenant_pod_cannot_mount_trust_bundles_of_others(tenant: Api, case: str) -> None:
     own = bundles(signerName=SIGNER, labelSelector={"matchLabels": {LABEL: TENANT}})
     made = tenant.create(ns_path(HOME, "pods"), own, dryRun="All")
     if "clusterTrustBundle" not in repr(made["spec"]["volumes"]):
@@ -923,16 +933,16 @@ def test_a_pod_trusts_no_bundles_of_the_platform(tenant: Api, case: str) -> None
 
 
 @pytest.mark.parametrize("case", [*GOOD_PODS])
-def test_a_tenant_runs_its_pods(tenant: Api, case: str) -> None:
+def test_a_tenant_can_create_permitted_pods(tenant: Api, case: str) -> None:
     tenant.create(ns_path(HOME, "pods"), GOOD_PODS[case], dryRun="All")
 
 
 @pytest.mark.parametrize("case", [*BAD_PODS])
-def test_a_tenant_runs_no_pod(tenant: Api, case: str) -> None:
+def test_a_tenant_cannot_create_forbidden_pods(tenant: Api, case: str) -> None:
     refusal(tenant.create, ns_path(HOME, "pods"), BAD_PODS[case], dryRun="All")
 
 
-def test_kubernetes_own_controllers_run_no_such_pod_either(admin: Api) -> None:
+def test_the_replicaset_controller_cannot_create_forbidden_pods(admin: Api) -> None:
     """From a template that a tenant wrote."""
     controller = admin.acting(
         "system:serviceaccount:kube-system:replicaset-controller", "system:masters"
@@ -1019,7 +1029,7 @@ def test_a_group_of_pods_displaces_nobody(admin: Api) -> None:
                 assert "LCluster" in refusal(admin.create, path, body, dryRun="All")
 
 
-def test_only_the_scheduler_binds_pods_and_only_nodes_write_addresses(
+def test_only_the_scheduler_binds_pods_and_only_nodes_write_pod_addresses(
     tenant: Api, admin: Api
 ) -> None:
     made = tenant.create(ns_path(HOME, "pods"), pod())
@@ -1067,7 +1077,7 @@ def claim(**spec: Any) -> Object:
     }
 
 
-def test_a_claim_is_of_the_tenants_own_volumes(tenant: Api) -> None:
+def test_a_claim_may_refer_only_to_volumes_of_the_tenant(tenant: Api) -> None:
     claims = ns_path(HOME, "persistentvolumeclaims")
     for good in (
         claim(),
@@ -1096,7 +1106,7 @@ def other_lcluster(admin: Api) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("other_lcluster")
-def test_no_claim_is_of_a_class_of_another_tenant(tenant: Api) -> None:
+def test_a_claim_cannot_use_a_storage_class_of_another_tenant(tenant: Api) -> None:
     claims = ns_path(HOME, "persistentvolumeclaims")
 
     def refused() -> bool:
@@ -1197,7 +1207,7 @@ def test_no_share_is_more_than_the_total(other_lcluster: None, admin: Api) -> No
 
 @DEVICES
 @pytest.mark.usefixtures("other_lcluster")
-def test_no_device_is_of_a_class_of_another_tenant(tenant: Api) -> None:
+def test_a_device_request_cannot_use_a_class_of_another_tenant(tenant: Api) -> None:
     devices = "/apis/resource.k8s.io/v1/namespaces/" + HOME
 
     def asked(owner: str) -> Iterator[tuple[str, Object]]:
@@ -1229,7 +1239,7 @@ def test_no_device_is_of_a_class_of_another_tenant(tenant: Api) -> None:
         tenant.create(path, body, dryRun="All")
 
 
-def test_bindings_are_of_the_tenants_own_people(tenant: Api) -> None:
+def test_a_role_binding_may_refer_only_to_subjects_of_the_tenant(tenant: Api) -> None:
     bindings = rbac_path("rolebindings", namespace=HOME)
     for good in (
         {"kind": "User", "name": f"lcluster:{TENANT}:eve"},
@@ -1250,7 +1260,9 @@ def test_bindings_are_of_the_tenants_own_people(tenant: Api) -> None:
         refusal(tenant.create, bindings, _binding("b", [bad]), dryRun="All")
 
 
-def test_the_binding_of_the_tenants_account_is_the_platforms(tenant: Api, admin: Api) -> None:
+def test_only_the_platform_may_change_the_binding_of_a_tenants_account(
+    tenant: Api, admin: Api
+) -> None:
     path = rbac_path("rolebindings", "lcluster:account", HOME)
     refusal(tenant.delete, path, dryRun="All")
     refusal(tenant.patch, path, {"subjects": []}, dryRun="All")
@@ -1264,7 +1276,7 @@ def service(**spec: Any) -> Object:
     return {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]} | spec}
 
 
-def test_a_service_takes_no_address_of_others(tenant: Api) -> None:
+def test_a_service_cannot_take_addresses_or_classes_of_others(tenant: Api) -> None:
     services = ns_path(HOME, "services")
     for good in (
         service(),
@@ -1285,14 +1297,14 @@ def test_a_service_takes_no_address_of_others(tenant: Api) -> None:
         refusal(tenant.create, services, bad, dryRun="All")
 
 
-def test_the_scheduler_reads_no_capacity_of_a_class_of_the_platform(tenant: Api) -> None:
+def test_a_tenant_cannot_declare_capacity_for_a_platform_storage_class(tenant: Api) -> None:
     capacities = f"{STORAGE}/namespaces/{HOME}/csistoragecapacities"
     good = {"metadata": {"name": "c"}, "storageClassName": f"{TENANT}-s", "capacity": "1Gi"}
     tenant.create(capacities, good, dryRun="All")
     refusal(tenant.create, capacities, good | {"storageClassName": "standard"}, dryRun="All")
 
 
-def test_a_tenant_writes_nothing_elsewhere(tenant: Api) -> None:
+def test_a_tenant_account_cannot_write_outside_its_namespaces(tenant: Api) -> None:
     configmap = {"metadata": {"name": "c"}}
     tenant.create(ns_path(HOME, "configmaps"), configmap, dryRun="All")
     for namespace in (FOREIGN, "kube-system", "default"):
@@ -1310,7 +1322,9 @@ def accounts(admin: Api) -> str:
     return ACCOUNTS
 
 
-def test_nobody_logs_in_as_a_tenants_account(admin: Api, accounts: str) -> None:
+def test_an_administrator_cannot_obtain_a_token_of_a_tenant_account(
+    admin: Api, accounts: str
+) -> None:
     account = {"metadata": {"name": TENANT}}
     refusal(admin.create, ns_path(accounts, "serviceaccounts"), account, dryRun="All")
     token = f"{ns_path(accounts, 'serviceaccounts', 'default')}/token"

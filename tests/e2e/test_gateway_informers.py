@@ -218,7 +218,7 @@ def _gone(api: Api, path: str) -> bool:
     return api.find(path) is None
 
 
-def test_clients_are_told_everything_when_nothing_happens(
+def test_informers_receive_every_event_while_no_fault_occurs(
     cluster: GatewayCluster, informers: Clients
 ) -> None:
     listed = [each.listed for each in informers]
@@ -227,7 +227,7 @@ def test_clients_are_told_everything_when_nothing_happens(
     assert [each.told.repeated() for each in informers] == [0] * len(informers)
 
 
-def test_connections_that_are_cut_lose_nothing(
+def test_informers_lose_no_event_when_connections_are_cut(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
     def cut() -> None:
@@ -238,7 +238,7 @@ def test_connections_that_are_cut_lose_nothing(
     live_through(cluster, informers, cut, all_told=True)
 
 
-def test_connections_that_one_end_believes_in_lose_nothing(
+def test_informers_lose_no_event_when_connections_are_half_open(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
     def half_open() -> None:
@@ -249,7 +249,7 @@ def test_connections_that_one_end_believes_in_lose_nothing(
     live_through(cluster, informers, half_open, all_told=True)
 
 
-def test_a_network_that_is_away_for_a_while_loses_nothing(
+def test_informers_lose_no_event_during_a_network_outage(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
     def away() -> None:
@@ -264,7 +264,7 @@ def test_a_network_that_is_away_for_a_while_loses_nothing(
 
 
 @pytest.mark.parametrize("crashes", [True, pytest.param(False, marks=pytest.mark.thorough)])
-def test_a_gateway_that_restarts_or_crashes_loses_nothing(
+def test_informers_lose_no_event_when_the_gateway_restarts_or_crashes(
     cluster: GatewayCluster, informers: Clients, line: Line, crashes: bool
 ) -> None:
     def restart() -> None:
@@ -275,7 +275,7 @@ def test_a_gateway_that_restarts_or_crashes_loses_nothing(
     live_through(cluster, informers, restart, all_told=True)
 
 
-def test_namespaces_that_come_and_go_lose_nothing(
+def test_informers_lose_no_event_when_namespaces_are_created_and_deleted(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
     root = line.resident.api.acting("alice", "system:masters")
@@ -294,7 +294,7 @@ def test_namespaces_that_come_and_go_lose_nothing(
     assert all(len(each.told.events) > count for each, count in zip(informers, before, strict=True))
 
 
-def test_an_api_server_that_crashes_loses_nothing_that_is_there(
+def test_informers_keep_all_objects_when_the_api_server_crashes(
     cluster: GatewayCluster, informers: Clients
 ) -> None:
     def crash() -> None:
@@ -304,7 +304,9 @@ def test_an_api_server_that_crashes_loses_nothing_that_is_there(
     live_through(cluster, informers, crash, all_told=False)
 
 
-def test_a_place_that_is_too_old_is_told_so(cluster: GatewayCluster, line: Line) -> None:
+def test_a_watch_from_a_too_old_resource_version_gets_410_expired(
+    cluster: GatewayCluster, line: Line
+) -> None:
     """Everything before the last start is: clients list again."""
     del cluster
     for path in ("/api/v1/configmaps", ns_path("one", "configmaps")):
@@ -315,7 +317,7 @@ def test_a_place_that_is_too_old_is_told_so(cluster: GatewayCluster, line: Line)
         assert event["object"]["reason"] == "Expired", path
 
 
-def test_client_go_was_sent_what_was_there_by_its_watch(informers: Clients, line: Line) -> None:
+def test_client_go_informers_use_watch_list(informers: Clients, line: Line) -> None:
     """That is, these tests are about WatchList, not about the list that it falls back to."""
     streamed = [
         each for each in informers if isinstance(each, ClientGo) and "lists" not in each.name

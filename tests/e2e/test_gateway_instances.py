@@ -97,7 +97,7 @@ def _make(instance: Instance) -> None:
     eventually(lambda: condition(admin.get(f"{LCLUSTERS}/{TENANT}")).get("status") == "True")
 
 
-def test_a_tenant_works_in_its_namespaces_and_with_its_own_kinds(served: Served) -> None:
+def test_a_tenant_can_use_its_namespaces_and_its_custom_resources(served: Served) -> None:
     served.alice.create(NAMESPACES, {"metadata": {"name": "made"}})
     for namespace in ("default", "made"):
         path = ns_path(namespace, "configmaps")
@@ -125,7 +125,7 @@ def _definition() -> dict[str, object]:
     }
 
 
-def test_a_tenant_sees_no_mark_of_the_instance(served: Served) -> None:
+def test_a_tenant_sees_no_labels_or_annotations_of_the_instance(served: Served) -> None:
     """Neither of the controller's annotations nor of the label, in any instance."""
     for each in served.alice.items(NAMESPACES):
         assert "lcluster" not in str(each)

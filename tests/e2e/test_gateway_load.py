@@ -103,7 +103,7 @@ def numbers(few: int, many: int) -> pytest.MarkDecorator:
 
 
 @numbers(500, 9_500)
-async def test_idle_connections(
+async def test_idle_connections_use_little_memory_and_stay_usable(
     count: int, attacker: Api, gateway: GatewayProcess, witness: Witness
 ) -> None:
     del witness
@@ -119,7 +119,9 @@ async def test_idle_connections(
 
 
 @numbers(1_000, 12_000)
-async def test_connections_that_say_nothing(count: int, attacker: Api, witness: Witness) -> None:
+async def test_silent_connections_do_not_block_other_clients(
+    count: int, attacker: Api, witness: Witness
+) -> None:
     """They take the place of each other, and no file of anybody else's."""
     del witness
     async with Target(attacker).connected(count, tls=False) as opened:
@@ -129,7 +131,9 @@ async def test_connections_that_say_nothing(count: int, attacker: Api, witness: 
 
 
 @numbers(1_000, 20_000)
-async def test_handshakes_that_are_reset(count: int, attacker: Api, witness: Witness) -> None:
+async def test_reset_tls_handshakes_do_not_harm_the_gateway(
+    count: int, attacker: Api, witness: Witness
+) -> None:
     del witness
     hello = client_hello(attacker.tls, attacker.server_name)
     reset = struct.pack("ii", 1, 0)
@@ -144,7 +148,7 @@ async def test_handshakes_that_are_reset(count: int, attacker: Api, witness: Wit
 
 
 @numbers(100, 2_000)
-async def test_headers_without_an_end(count: int, attacker: Api, witness: Witness) -> None:
+async def test_endless_headers_are_refused(count: int, attacker: Api, witness: Witness) -> None:
     del witness
     beginning = Target(attacker).head("GET", "/api/v1/pods").removesuffix(b"\r\n")
 
@@ -164,7 +168,9 @@ async def test_headers_without_an_end(count: int, attacker: Api, witness: Witnes
 
 
 @numbers(300, 2_000)
-async def test_requests_of_which_half_is_sent(count: int, attacker: Api, witness: Witness) -> None:
+async def test_half_sent_requests_do_not_harm_the_gateway(
+    count: int, attacker: Api, witness: Witness
+) -> None:
     del witness
     path = ns_path("default", "configmaps")
     said = ("Content-Type: application/json", f"Content-Length: {4 * MIB}")
@@ -184,7 +190,7 @@ def large(attacker: Api) -> int:
 
 
 @numbers(40, 400)
-async def test_answers_that_nobody_reads(
+async def test_unread_large_lists_use_bounded_memory(
     count: int, attacker: Api, large: int, gateway: GatewayProcess, witness: Witness
 ) -> None:
     del witness
@@ -201,7 +207,7 @@ async def test_answers_that_nobody_reads(
 
 
 @numbers(40, 400)
-async def test_watches_that_nobody_reads(
+async def test_unread_watches_use_bounded_memory(
     count: int, attacker: Api, large: int, gateway: GatewayProcess, witness: Witness
 ) -> None:
     del witness
@@ -223,7 +229,7 @@ async def test_watches_that_nobody_reads(
 
 
 @numbers(260, 2_000)
-async def test_lists_in_a_loop_are_refused_to_who_asks_them_and_nothing_to_others(
+async def test_lists_in_a_loop_get_429_only_for_the_client_that_sends_them(
     count: int, attacker: Api, witness: Witness
 ) -> None:
     """More than 200 under way at once; `python -m bench.starvation` measures what others notice."""
@@ -240,7 +246,7 @@ async def test_lists_in_a_loop_are_refused_to_who_asks_them_and_nothing_to_other
     assert witness.answers[200]
 
 
-def test_the_api_server_tells_tenants_apart(cluster: GatewayCluster) -> None:
+def test_the_api_server_queues_requests_of_tenants_separately(cluster: GatewayCluster) -> None:
     """Each has queues of its own on the level that all have together."""
     flows = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/lnamespace-lclusters"
     schema = cluster.admin.get(flows)
@@ -255,7 +261,7 @@ def test_the_api_server_tells_tenants_apart(cluster: GatewayCluster) -> None:
 
 
 @numbers(64, 1024)
-async def test_a_body_of_a_gigabyte_up(
+async def test_a_request_body_of_a_gigabyte_is_refused_with_bounded_memory(
     count: int, attacker: Api, gateway: GatewayProcess, witness: Witness
 ) -> None:
     """It is refused after 8 MiB, whatever length it says; in so many MiB here."""
@@ -289,7 +295,7 @@ def pod(cluster: GatewayCluster, attacker: Api) -> str:
 
 
 @numbers(64, 1024)
-async def test_a_log_of_a_gigabyte_down(
+async def test_a_log_of_a_gigabyte_is_streamed_with_bounded_memory(
     count: int, attacker: Api, pod: str, gateway: GatewayProcess, witness: Witness
 ) -> None:
     """It passes through as it is read; in so many MiB here."""
@@ -308,7 +314,7 @@ async def test_a_log_of_a_gigabyte_down(
 
 
 @numbers(20, 190)
-async def test_logs_that_nobody_reads(
+async def test_unread_logs_use_bounded_memory(
     count: int, attacker: Api, pod: str, gateway: GatewayProcess, witness: Witness
 ) -> None:
     del witness
@@ -322,7 +328,9 @@ async def test_logs_that_nobody_reads(
     assert Memory(gateway.pid).peak < before + 64 + 3 * count
 
 
-def test_nobody_has_more_than_others_after_a_flood(attacker: Api, gateway: GatewayProcess) -> None:
+def test_connections_and_memory_are_released_after_a_flood(
+    attacker: Api, gateway: GatewayProcess
+) -> None:
     """The last of the file: what was opened is closed, and everybody is answered."""
     eventually(lambda: _connections(gateway) < 20)
     eventually(lambda: Memory(gateway.pid).now < 300, what="the memory is not given back")

@@ -175,7 +175,7 @@ def version_of(caller: Resident, path: str = NAMESPACES) -> str:
     return str(caller.api.get(path)["metadata"]["resourceVersion"])
 
 
-def test_people_see_the_namespaces_of_their_lnamespaces_and_no_others(mine: MineUsers) -> None:
+def test_people_list_only_the_namespaces_of_their_own_lnamespaces(mine: MineUsers) -> None:
     first = mine.team("see", account("ann"), "alice")
     second = mine.team("see", account("ann"), "alice")
     other = mine.team("see", account("ben"))
@@ -199,7 +199,7 @@ def test_people_see_the_namespaces_of_their_lnamespaces_and_no_others(mine: Mine
     assert names(out) == [first]
 
 
-def test_everything_else_is_the_api_servers_answer_to_that_person(mine: MineUsers) -> None:
+def test_other_requests_get_the_api_servers_response_for_the_caller(mine: MineUsers) -> None:
     team = mine.team("else", account("eli"))
     eli = mine.caller("eli")
     eventually(partial(sees, eli, team))
@@ -227,7 +227,7 @@ def test_everything_else_is_the_api_servers_answer_to_that_person(mine: MineUser
     assert again.status == 304
 
 
-def test_who_has_none_sees_an_empty_list_with_words(mine: MineUsers) -> None:
+def test_a_person_without_lnamespaces_gets_an_empty_list_with_a_warning(mine: MineUsers) -> None:
     nora = mine.caller("nora")
     for what in ("ns", "pods"):
         shown = nora.kubectl("get", what, "-A")
@@ -244,7 +244,7 @@ def test_who_has_none_sees_an_empty_list_with_words(mine: MineUsers) -> None:
         watch.tells(f"ADDED {team}")
 
 
-def test_namespaces_come_and_go_with_rights_while_one_watches(mine: MineUsers) -> None:
+def test_a_watch_adds_and_deletes_namespaces_as_rights_change(mine: MineUsers) -> None:
     team = mine.team("comes", "somebody")
     with (
         mine.caller("may").reading("get", "ns", "-w", "--output-watch-events") as of_may,
@@ -265,7 +265,9 @@ def test_namespaces_come_and_go_with_rights_while_one_watches(mine: MineUsers) -
         assert next(of_may).split()[:2] in (["MODIFIED", team], ["DELETED", team])
 
 
-def test_rights_that_come_bring_objects_and_rights_that_end_end_the_watch(mine: MineUsers) -> None:
+def test_granted_rights_add_objects_to_a_watch_and_revocation_ends_the_watch(
+    mine: MineUsers,
+) -> None:
     stays, comes = mine.team("stays", account("pat")), mine.team("comes", "somebody")
     mine.put(comes, "there-before")
     pat = mine.caller("pat")
@@ -286,7 +288,7 @@ def test_rights_that_come_bring_objects_and_rights_that_end_end_the_watch(mine: 
         eventually(lambda: single.ended, what="a watch of one namespace outlives the rights")
 
 
-def test_a_watch_goes_on_where_it_was_left(mine: MineUsers) -> None:
+def test_a_watch_resumes_from_its_resource_version(mine: MineUsers) -> None:
     stays, comes = mine.team("resume", account("rea")), mine.team("resume", "somebody")
     rea = mine.caller("rea")
     eventually(partial(sees, rea, stays))
@@ -324,7 +326,7 @@ def test_a_watch_goes_on_where_it_was_left(mine: MineUsers) -> None:
     )
 
 
-def test_another_replica_goes_on_and_one_that_knows_too_little_has_the_client_list_again(
+def test_another_replica_resumes_a_watch_or_answers_410_expired(
     mine: MineUsers, tmp_path: Path
 ) -> None:
     team = mine.team("replica", account("rex"))
@@ -404,7 +406,7 @@ def _key(item: Object) -> tuple[str, str]:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
-def test_an_informer_knows_what_there_is_while_rights_come_and_go(mine: MineUsers) -> None:
+def test_an_informer_stays_in_sync_while_rights_change(mine: MineUsers) -> None:
     teams = [mine.team("informed", "somebody") for _ in range(3)]
     caller = mine.caller("ina")
     informers = [Informer(caller, path) for path in (NAMESPACES, CONFIG_MAPS)]
@@ -433,7 +435,7 @@ def test_an_informer_knows_what_there_is_while_rights_come_and_go(mine: MineUser
 @pytest.mark.parametrize(
     "selector", ["metadata.name={}", "metadata.name!=x", "metadata.name={}\\", "metadata.name={},"]
 )
-def test_no_field_selector_leads_to_a_namespace_of_somebody_else(
+def test_no_field_selector_lists_a_foreign_namespace(
     mine: MineUsers, teams: tuple[str, str], selector: str
 ) -> None:
     own, other = teams
@@ -446,7 +448,7 @@ def test_no_field_selector_leads_to_a_namespace_of_somebody_else(
         assert found <= {own}
 
 
-def test_nobody_reaches_the_namespaces_of_somebody_else(
+def test_a_person_cannot_read_foreign_namespaces_by_any_path(
     mine: MineUsers, teams: tuple[str, str]
 ) -> None:
     own, other = teams
@@ -476,7 +478,7 @@ def test_nobody_reaches_the_namespaces_of_somebody_else(
     assert eve.api.answer("GET", NAMESPACES, headers=olga.api.headers).status == 401
 
 
-def test_a_login_by_certificate_reads_its_namespaces_and_is_told_what_to_use(
+def test_a_certificate_login_reads_namespaces_and_is_referred_to_tokens(
     mine: MineUsers, teams: tuple[str, str]
 ) -> None:
     own, other = mine.team("cert", "carol"), teams[1]
@@ -500,14 +502,14 @@ def test_a_login_by_certificate_reads_its_namespaces_and_is_told_what_to_use(
         )
 
 
-def test_the_accounts_in_an_lcluster_have_no_access(mine: MineUsers) -> None:
+def test_service_accounts_of_an_lcluster_are_refused(mine: MineUsers) -> None:
     LClusters(mine.cluster, mine.people).make("beside", "alice")
     robot = mine.cluster.behind("mine", mine.people.account("beside-default", "robot"))
     for path in (NAMESPACES, "/apis", CONFIG_MAPS):
         assert 'is of LCluster "beside"' in refusal(robot.api.get, path)
 
 
-def test_no_lcluster_can_be_called_like_the_endpoint(mine: MineUsers) -> None:
+def test_an_lcluster_named_mine_is_refused(mine: MineUsers) -> None:
     body = {
         "apiVersion": "tenancy.loblaw.digital/v1beta1",
         "kind": "LCluster",
@@ -518,7 +520,7 @@ def test_no_lcluster_can_be_called_like_the_endpoint(mine: MineUsers) -> None:
     assert "reserved" in refusal(mine.cluster.admin.create, path, body, status=422)
 
 
-def test_sudo_spans_what_sudo_may_and_nobody_else_may_use_it(mine: MineUsers) -> None:
+def test_sudo_adds_its_namespaces_to_lists_and_is_refused_to_other_people(mine: MineUsers) -> None:
     sue, tom = mine.caller("sue"), mine.caller("tom")
     plain = mine.team("plain", account("sue"))
     team = mine.tenants.make(
@@ -535,7 +537,7 @@ def test_sudo_spans_what_sudo_may_and_nobody_else_may_use_it(mine: MineUsers) ->
         assert "cannot impersonate" in tom.kubectl("get", what, "-A", *acting).refused()
 
 
-def test_what_may_be_read_in_some_of_the_namespaces_is_listed_from_those(mine: MineUsers) -> None:
+def test_a_kind_readable_in_some_namespaces_is_listed_from_only_these(mine: MineUsers) -> None:
     one, two = mine.team("some", account("leo")), mine.team("some", account("leo"))
     leo = mine.caller("leo")
     eventually(partial(sees, leo, one, two))

@@ -64,7 +64,7 @@ def test_a_cluster_with_the_chart_passes_the_check(
     assert (result.code, told(result)) == (0, [])
 
 
-def test_the_check_tells_what_would_leak_or_collide(
+def test_the_check_reports_leaks_and_name_collisions(
     cluster: GatewayCluster, alice: Resident
 ) -> None:
     """As the API server has it: names, another server for a group of Kubernetes, rights of all."""
@@ -154,7 +154,7 @@ def test_the_audit_log_has_the_person_and_the_tenants_own_names(
     assert done["sourceIPs"] == ["127.0.0.1"]
 
 
-def test_a_line_has_the_id_of_the_platforms_audit_log(
+def test_audit_lines_have_the_audit_id_of_the_platforms_audit_log(
     cluster: GatewayCluster, alice: Resident
 ) -> None:
     """Where the platform asks who the account of an LCluster was, both logs have one answer."""
@@ -175,7 +175,7 @@ def test_a_line_has_the_id_of_the_platforms_audit_log(
     assert found[0]["impersonatedUser"]["extra"]["lcluster-user"] == ["alice"]
 
 
-def test_the_audit_log_has_no_credential_no_body_and_nothing_of_others(
+def test_the_audit_log_has_no_credentials_bodies_or_names_of_other_tenants(
     cluster: GatewayCluster, alice: Resident, lclusters: LClusters
 ) -> None:
     token = alice.kubectl("create", "token", "default").ok().strip()
@@ -195,7 +195,7 @@ def test_the_audit_log_has_no_credential_no_body_and_nothing_of_others(
         assert word not in of_acme, word
 
 
-def test_the_metrics_of_an_lcluster_end_with_it(
+def test_the_metrics_of_an_lcluster_are_removed_with_the_lcluster(
     cluster: GatewayCluster, lclusters: LClusters
 ) -> None:
     lclusters.make("brief", "alice")
@@ -213,7 +213,7 @@ def suspend(cluster: GatewayCluster, how: str) -> None:
     cluster.admin.patch(f"{LCLUSTERS}/acme", {"spec": {"suspend": how}})
 
 
-def test_a_cluster_that_is_suspended_is_read_and_one_that_is_closed_answers_nobody(
+def test_a_read_only_lcluster_refuses_writes_and_a_closed_lcluster_refuses_all(
     cluster: GatewayCluster, alice: Resident
 ) -> None:
     body = {"metadata": {"name": "late"}}
@@ -245,7 +245,7 @@ def test_a_cluster_that_is_suspended_is_read_and_one_that_is_closed_answers_nobo
     assert "is closed" in watches[1]["responseStatus"]["message"]
 
 
-def test_who_edits_an_lcluster_closes_it_and_only_the_platform_opens_it(
+def test_a_manager_can_suspend_but_only_the_platform_can_resume_an_lcluster(
     cluster: GatewayCluster, alice: Resident, people: People
 ) -> None:
     """A manager lifted the suspension by which the platform had closed the LCluster."""
@@ -282,7 +282,7 @@ def limit(cluster: GatewayCluster, **limits: int) -> None:
     cluster.admin.patch(f"{LCLUSTERS}/capped", {"spec": {"limits": limits}})
 
 
-def test_an_lcluster_gets_no_more_namespaces_than_its_limit_also_at_once(
+def test_concurrent_creations_do_not_exceed_the_namespace_limit(
     cluster: GatewayCluster, capped: Resident
 ) -> None:
     """One tenant would slow down all others by thousands of them."""
@@ -316,7 +316,7 @@ def test_an_lcluster_gets_no_more_namespaces_than_its_limit_also_at_once(
     assert capped.kubectl("create", "namespace", "again").ok()
 
 
-def test_an_lcluster_gets_no_more_definitions_than_its_limit(
+def test_an_lcluster_cannot_exceed_its_limit_of_custom_resource_definitions(
     cluster: GatewayCluster, capped: Resident
 ) -> None:
     root = capped.api.acting("alice", "system:masters")
@@ -351,7 +351,7 @@ def test_only_the_platform_changes_the_limits_of_an_lcluster(
     assert "only administrators of LClusters may change it" in made.refused()
 
 
-def test_a_token_that_is_revoked_is_nobody_at_once_and_others_go_on(
+def test_a_revoked_token_is_refused_at_once_and_other_tokens_stay_valid(
     cluster: GatewayCluster, alice: Resident
 ) -> None:
     eventually(lambda: alice.kubectl("get", "serviceaccount", "default").code == 0)
@@ -381,7 +381,7 @@ def test_a_token_that_is_revoked_is_nobody_at_once_and_others_go_on(
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_a_watch_that_begins_while_its_token_is_revoked_ends_as_well(
+def test_a_watch_started_during_the_revocation_of_its_token_ends(
     cluster: GatewayCluster, alice: Resident, number: int
 ) -> None:
     """A busy gateway took both in at once, and the watch went on for as long as it liked."""

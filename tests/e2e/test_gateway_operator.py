@@ -98,7 +98,9 @@ def writes(api: Api, namespace: str) -> object:
     return api.create(ns_path(namespace, "configmaps"), {"metadata": {"generateName": "a"}})
 
 
-def test_whoever_creates_is_the_requester(operator: Tenants, alice: Resident) -> None:
+def test_the_creator_inside_the_lcluster_is_the_requester(
+    operator: Tenants, alice: Resident
+) -> None:
     """The webhook inside is told who acts there, not as whom the gateway acts upstream."""
     alice.kubectl("create", "lnamespace", "counter").ok()
     spec = operator.ready("counter")["spec"]
@@ -107,7 +109,9 @@ def test_whoever_creates_is_the_requester(operator: Tenants, alice: Resident) ->
     assert [each["name"] for each in spec["sudoers"]] == ["alice"]
 
 
-def test_its_webhook_refuses_in_the_tenants_words(operator: Tenants, alice: Resident) -> None:
+def test_the_webhooks_refusal_contains_no_upstream_names(
+    operator: Tenants, alice: Resident
+) -> None:
     name = operator.make("taken")
     refused = alice.kubectl(*SUDO, "patch", "lnamespace", name, "--type=merge", "-p", REQUESTER)
     assert refused.code != 0
@@ -115,7 +119,9 @@ def test_its_webhook_refuses_in_the_tenants_words(operator: Tenants, alice: Resi
     assert "nested-" not in refused.err
 
 
-def test_its_other_version_is_converted(operator: Tenants, inside: Api) -> None:
+def test_lnamespaces_are_converted_between_versions_inside_an_lcluster(
+    operator: Tenants, inside: Api
+) -> None:
     """The API server asks about objects of the group that it knows; the webhook knows its own."""
     name = operator.make("older", users=["bob"])
     path = f"/apis/{GROUP}/v1alpha1/lnamespaces/{name}"
@@ -129,7 +135,7 @@ def test_its_other_version_is_converted(operator: Tenants, inside: Api) -> None:
     assert [each["name"] for each in newer["spec"]["users"]] == ["bob"]
 
 
-def test_an_lnamespace_inside_gives_access_to_its_namespace_alone(
+def test_an_lnamespace_inside_grants_access_to_its_namespace_only(
     operator: Tenants, robot: Api, alice: Resident
 ) -> None:
     account = "system:serviceaccount:default:robot"
@@ -147,7 +153,7 @@ def forbidden(api: Api, namespace: str) -> bool:
     return not unless("Forbidden", writes, api, namespace)
 
 
-def test_what_it_marks_is_not_marked_for_the_platforms_operator(
+def test_labels_of_the_inner_operator_are_not_labels_of_the_platforms_operator(
     operator: Tenants, cluster: GatewayCluster, inside: Api
 ) -> None:
     name = operator.make("marked", users=["bob"])
@@ -168,7 +174,7 @@ def test_what_it_marks_is_not_marked_for_the_platforms_operator(
     assert name in found
 
 
-def test_it_goes_with_its_namespace(
+def test_deleting_an_lnamespace_inside_deletes_its_namespace(
     operator: Tenants, cluster: GatewayCluster, inside: Api
 ) -> None:
     name = operator.make("gone")

@@ -59,7 +59,7 @@ def charge(cluster: GatewayCluster, name: str, cost_center: str) -> None:
     cluster.admin.patch(f"{LCLUSTERS}/{name}", change)
 
 
-def test_who_is_in_an_lcluster_reads_who_pays_for_it(
+def test_users_of_an_lcluster_can_read_its_billing_data(
     cluster: GatewayCluster, lclusters: LClusters, alice: Resident
 ) -> None:
     assert bill(alice)["costCenter"] == "unallocated"
@@ -86,7 +86,9 @@ def test_who_is_in_an_lcluster_reads_who_pays_for_it(
         ("delete", "configmaps", "--all"),
     ],
 )
-def test_nobody_in_an_lcluster_changes_its_bill(alice: Resident, command: tuple[str, ...]) -> None:
+def test_users_of_an_lcluster_cannot_change_its_billing_configmap(
+    alice: Resident, command: tuple[str, ...]
+) -> None:
     before = bill(alice)
     sudo = ("--as", "alice", "--as-group", "system:masters")
     result = alice.kubectl(*command, "-n", "kube-public", *sudo)
@@ -95,14 +97,16 @@ def test_nobody_in_an_lcluster_changes_its_bill(alice: Resident, command: tuple[
     assert bill(alice) == before
 
 
-def test_other_configmaps_of_that_name_are_the_tenants_own(alice: Resident) -> None:
+def test_configmaps_named_like_the_bill_in_other_namespaces_are_the_tenants(
+    alice: Resident,
+) -> None:
     alice.kubectl("create", "namespace", "my-kube-public").ok()
     for namespace in ("default", "my-kube-public"):
         alice.kubectl("create", "configmap", INFO, "-n", namespace).ok()
         alice.kubectl("delete", "configmap", INFO, "-n", namespace).ok()
 
 
-def test_a_bill_goes_with_its_namespace_and_is_made_anew(
+def test_the_billing_configmap_is_recreated_after_its_namespace_is_deleted(
     cluster: GatewayCluster, alice: Resident
 ) -> None:
     def uid() -> str:
@@ -114,7 +118,7 @@ def test_a_bill_goes_with_its_namespace_and_is_made_anew(
     eventually(lambda: uid() not in ("", before), what="there is no new bill")
 
 
-def test_a_stolen_token_of_the_controller_writes_no_other_configmap(
+def test_a_stolen_controller_token_cannot_write_other_configmaps(
     cluster: GatewayCluster, alice: Resident
 ) -> None:
     bill(alice)
@@ -130,7 +134,7 @@ def test_a_stolen_token_of_the_controller_writes_no_other_configmap(
     assert "lcluster-info in an LCluster's" in refusal(thief.patch, place, change, status=403)
 
 
-def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
+def test_the_ledger_with_a_bill_matches_the_cost_shown_to_the_tenant(
     cluster: GatewayCluster, lclusters: LClusters, alice: Resident, tmp_path: Path
 ) -> None:
     """The analyst's view has the namespaces of LClusters as they are; nothing is added to it."""
@@ -174,7 +178,7 @@ def test_the_ledger_and_a_bill_come_to_what_the_tenant_reads_as_its_cost(
     assert "12.40" not in bill(carol)["costs.json"]
 
 
-def test_a_bill_that_says_the_same_is_not_written(cluster: GatewayCluster, alice: Resident) -> None:
+def test_an_unchanged_bill_is_not_written(cluster: GatewayCluster, alice: Resident) -> None:
     place = ns_path("billed-kube-public", f"configmaps/{INFO}")
     before = cluster.admin.get(place)["metadata"]["resourceVersion"]
     cluster.controller.stop()
@@ -262,7 +266,7 @@ def definition(plural: str, kind: str, scope: str) -> dict[str, Any]:
         ("issuers", {"main"}),
     ],
 )
-def test_of_each_kind_just_the_names_are_seen_that_are_published(
+def test_tenants_see_only_published_objects_of_each_kind(
     shared: Resident, kind: str, names: set[str]
 ) -> None:
     def seen() -> set[str]:
@@ -274,7 +278,7 @@ def test_of_each_kind_just_the_names_are_seen_that_are_published(
         assert "NotFound" in shared.kubectl("get", kind, name).err
 
 
-def test_a_published_role_may_be_bound_and_another_is_not_there(shared: Resident) -> None:
+def test_a_published_cluster_role_can_be_bound_and_others_are_hidden(shared: Resident) -> None:
     found = shared.kubectl("get", "clusterroles", "-o", "name").ok()
     assert "platform-reader" in found
     assert "platform-writer" not in found
@@ -282,7 +286,7 @@ def test_a_published_role_may_be_bound_and_another_is_not_there(shared: Resident
     shared.kubectl(*bind, *SUDO).ok()
 
 
-def test_a_shared_object_is_read_and_never_written(shared: Resident) -> None:
+def test_a_published_object_can_be_read_but_not_written(shared: Resident) -> None:
     whole = json.loads(shared.kubectl("get", "issuer", "main", "-o", "json").ok())
     assert whole["spec"] == {"server": "https://ca.example.com"}
     assert not {"labels", "managedFields"} & set(whole["metadata"])
@@ -299,7 +303,7 @@ def test_a_shared_object_is_read_and_never_written(shared: Resident) -> None:
     assert shared.kubectl("get", "issuer", "main").ok()
 
 
-def test_a_kind_that_may_be_used_has_the_tenants_own_objects(
+def test_a_usable_published_kind_holds_the_tenants_own_objects(
     shared: Resident, lclusters: LClusters, cluster: GatewayCluster
 ) -> None:
     body = {
@@ -327,13 +331,15 @@ def test_a_kind_that_may_be_used_has_the_tenants_own_objects(
 @pytest.mark.parametrize(
     ("plural", "why"), [("certificates", "AlreadyExists"), ("orders", "is the platform's")]
 )
-def test_nobody_defines_kinds_in_a_published_group(shared: Resident, plural: str, why: str) -> None:
+def test_a_tenant_cannot_define_kinds_in_a_published_group(
+    shared: Resident, plural: str, why: str
+) -> None:
     body = definition(plural, plural.title().rstrip("s"), "Namespaced")
     result = shared.kubectl("create", "-f", "-", stdin=json.dumps(body))
     assert why in result.err
 
 
-def test_a_published_name_exists_already(shared: Resident) -> None:
+def test_creating_an_object_with_a_published_name_gets_already_exists(shared: Resident) -> None:
     body = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -345,7 +351,7 @@ def test_a_published_name_exists_already(shared: Resident) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-def test_the_check_knows_what_is_published(cluster: GatewayCluster) -> None:
+def test_the_check_reports_published_objects(cluster: GatewayCluster) -> None:
     text = json.dumps(PUBLISHED | {"deviceClasses": ["gpu"]})
     command = ("lnamespace", "gateway", "check", "-o", "json", "--gateway-published", text)
     found = json.loads(cluster.run(*command).out)["findings"]
@@ -360,7 +366,7 @@ def test_the_check_knows_what_is_published(cluster: GatewayCluster) -> None:
     assert not [each for each in told if "may not" in each[2]]
 
 
-def test_storage_is_what_the_claims_of_an_lcluster_are_bound_to(
+def test_the_storage_metric_sums_the_volumes_bound_to_the_lclusters_claims(
     cluster: GatewayCluster, lclusters: LClusters
 ) -> None:
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": "data"}
@@ -387,7 +393,9 @@ def test_storage_is_what_the_claims_of_an_lcluster_are_bound_to(
     assert lclusters.is_ready("billed")
 
 
-def test_objects_are_counted_without_being_listed(cluster: GatewayCluster, alice: Resident) -> None:
+def test_the_object_metric_is_counted_without_listing_objects(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
     """By a gateway that has just begun: one that runs counts an LCluster every ten minutes."""
     items = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"many-{number}"}}
@@ -450,7 +458,7 @@ provisioner: example.com/disk
 CLASSES = "jsonpath={.spec.ingressClassName}{.spec.storageClassName}"
 
 
-def test_what_names_no_class_gets_the_default_of_its_lcluster_and_of_no_other(
+def test_ingresses_and_claims_without_a_class_get_the_lclusters_own_default(
     cluster: GatewayCluster, lclusters: LClusters, alice: Resident
 ) -> None:
     """Kubernetes' own spec for default IngressClasses found that a tenant had none."""

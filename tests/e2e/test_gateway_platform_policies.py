@@ -145,7 +145,7 @@ def refused(root: Api, path: str, made: Object) -> str:
         ),
     ],
 )
-def test_a_policy_of_the_platform_refuses_and_does_not_tell_of_itself(
+def test_a_platform_policys_refusal_does_not_reveal_the_policy(
     group: str,
     resource: str,
     path: str,
@@ -166,7 +166,7 @@ def test_a_policy_of_the_platform_refuses_and_does_not_tell_of_itself(
     eventually(lambda: unless("Invalid", root.create, path, body(resource, "judged"), dryRun="All"))
 
 
-def test_an_engine_that_does_not_answer_is_not_named(cluster: GatewayCluster, root: Api) -> None:
+def test_an_unavailable_platform_webhook_is_not_named(cluster: GatewayCluster, root: Api) -> None:
     group, resource, path = CONFIG_MAPS
     with there(cluster.admin, webhook(group, resource)):
         words = refused(root, path, body(resource, "judged"))
@@ -175,7 +175,9 @@ def test_an_engine_that_does_not_answer_is_not_named(cluster: GatewayCluster, ro
         root.create(path, body(resource, "free", judged=False), dryRun="All")
 
 
-def test_an_engine_is_installed_and_restarted_with_all_fences_on(cluster: GatewayCluster) -> None:
+def test_a_policy_engine_can_be_installed_and_restarted_beside_our_policies(
+    cluster: GatewayCluster,
+) -> None:
     """The fences judge tenants and the gateway, and not what the platform's own tools make."""
     admin, space = cluster.admin, f"{WORD}-system"
     role = {"metadata": {"name": WORD}, "rules": []}

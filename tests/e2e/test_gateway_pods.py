@@ -120,7 +120,7 @@ def authorities(admin: Api, namespace: str) -> str:
 
 @POD_GATEWAY
 @pytest.mark.parametrize("namespace", ["default", "prod"])
-def test_clients_in_any_namespace_work_with_what_a_pod_has(
+def test_in_cluster_clients_work_in_every_namespace(
     namespace: str, cluster: GatewayCluster, inside: Api, running_programs: Programs
 ) -> None:
     allow(inside, namespace)
@@ -138,7 +138,7 @@ def test_clients_in_any_namespace_work_with_what_a_pod_has(
 
 
 @POD_GATEWAY
-def test_the_documented_name_of_the_api_server_leads_to_the_gateway(
+def test_the_documented_api_server_name_reaches_the_gateway(
     inside: Api, cluster: GatewayCluster, running_programs: Programs
 ) -> None:
     """https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/"""
@@ -155,7 +155,7 @@ def test_the_documented_name_of_the_api_server_leads_to_the_gateway(
 
 
 @POD_GATEWAY
-def test_each_container_has_the_gateway_before_its_own_variables(
+def test_each_container_has_the_gateways_variables_before_its_own(
     inside: Api, cluster: GatewayCluster, address: str, running_programs: Programs
 ) -> None:
     referring = {"name": "URL", "value": f"https://$({SERVER}):$(KUBERNETES_SERVICE_PORT)"}
@@ -195,7 +195,7 @@ def test_each_container_has_the_gateway_before_its_own_variables(
 
 
 @POD_GATEWAY
-def test_pods_of_the_platform_keep_their_api_server(
+def test_platform_pods_keep_their_api_server_address(
     cluster: GatewayCluster, inside: Api, address: str
 ) -> None:
     del inside
@@ -207,7 +207,7 @@ def test_pods_of_the_platform_keep_their_api_server(
     assert theirs.count("BEGIN CERTIFICATE") == own.count("BEGIN CERTIFICATE") + 1
 
 
-def test_the_authorities_of_pods_are_restored_and_then_left_alone(
+def test_the_ca_configmap_of_pods_is_restored_and_not_rewritten(
     cluster: GatewayCluster, inside: Api
 ) -> None:
     wanted = authorities(cluster.admin, "podded-prod")
@@ -227,7 +227,7 @@ def test_the_authorities_of_pods_are_restored_and_then_left_alone(
     assert cluster.admin.get(upstream)["metadata"]["resourceVersion"] == before
 
 
-def test_a_pod_says_itself_where_the_gateway_is_as_the_guide_has_it(
+def test_a_pod_configured_as_in_the_guide_reaches_the_gateway(
     cluster: GatewayCluster, inside: Api, running_programs: Programs
 ) -> None:
     """For Kubernetes before 1.36: the certificate is then the one that people know."""
@@ -249,7 +249,7 @@ def test_a_pod_says_itself_where_the_gateway_is_as_the_guide_has_it(
 
 
 @POD_GATEWAY
-def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
+def test_the_check_reports_namespaces_whose_pods_do_not_trust_the_gateway(
     cluster: GatewayCluster, inside: Api
 ) -> None:
     """As of namespaces from before the policies, which Kubernetes has no reason to write to."""
@@ -267,7 +267,7 @@ def test_the_check_tells_whose_pods_do_not_trust_the_gateway_and_what_helps(
 
 
 @POD_GATEWAY
-def test_objects_of_a_tenant_lead_no_pod_elsewhere(
+def test_tenant_objects_cannot_redirect_pods_to_another_api_server(
     cluster: GatewayCluster, inside: Api, running_programs: Programs, address: str
 ) -> None:
     """A Service of that name, by which the kubelet goes first, and all that leads pods upstream."""
@@ -294,7 +294,7 @@ def test_objects_of_a_tenant_lead_no_pod_elsewhere(
 
 @POD_GATEWAY
 @pytest.mark.parametrize("path", ["/clusters/beta", "/clusters/nosuch"])
-def test_a_pod_reaches_its_own_lcluster_alone(
+def test_a_pod_can_access_only_its_own_lcluster(
     path: str, cluster: GatewayCluster, inside: Api, running_programs: Programs
 ) -> None:
     make_pod(inside, "prod", f"curious-{path[-4:]}")
@@ -306,7 +306,7 @@ def test_a_pod_reaches_its_own_lcluster_alone(
 
 
 @POD_GATEWAY
-def test_a_pod_of_the_platform_has_no_cluster_at_the_gateway(
+def test_a_platform_pod_has_no_access_through_the_gateway(
     cluster: GatewayCluster, inside: Api, running_programs: Programs, address: str
 ) -> None:
     """Who leads it there has the CA as well."""
@@ -325,7 +325,7 @@ def test_a_pod_of_the_platform_has_no_cluster_at_the_gateway(
     assert "no LCluster is named" in answer["message"]
 
 
-def test_a_stolen_gateway_leads_pods_nowhere_by_these_objects(cluster: GatewayCluster) -> None:
+def test_a_stolen_gateway_token_cannot_redirect_pods(cluster: GatewayCluster) -> None:
     """It has the CA of the pods' certificate anyway; the Service is not its own."""
     thief = Api(cluster.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT))
     service = ns_path(RELEASE_NAMESPACE, "services", PODS)

@@ -72,7 +72,7 @@ def core(verbs: str, resources: str) -> Object:
     return {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split()}
 
 
-def test_rights_inside_are_those_that_the_same_objects_give_on_a_cluster(
+def test_rbac_objects_give_the_same_rights_as_in_a_plain_cluster(
     cluster: GatewayCluster, root: Api
 ) -> None:
     world = World(f"rbac-{uuid4().hex[:8]}", Random(uuid4().int))
@@ -95,7 +95,7 @@ def test_rights_inside_are_those_that_the_same_objects_give_on_a_cluster(
     assert allowed == {True, False}
 
 
-def test_an_apply_that_creates_needs_the_right_to_create(alice: Resident, root: Api) -> None:
+def test_server_side_apply_of_a_new_object_requires_create(alice: Resident, root: Api) -> None:
     grant(root, "patcher", core("patch", "configmaps"))
     patcher = alice.api.acting("patcher")
     applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
@@ -110,14 +110,14 @@ def test_an_apply_that_creates_needs_the_right_to_create(alice: Resident, root: 
     patcher.patch(at, applied | {"data": {"a": "b"}}, APPLY, fieldManager="test")
 
 
-def test_who_may_read_connections_may_not_make_them(alice: Resident, root: Api) -> None:
+def test_a_right_to_get_pods_exec_does_not_allow_exec_requests(alice: Resident, root: Api) -> None:
     grant(root, "reader", core("get", "pods pods/exec"))
     path = ns_path("default", "pods", "x/exec")
     reader = alice.api.acting("reader")
     eventually(lambda: refusal(reader.get, path) == 'pods "x" is forbidden: ')
 
 
-def test_a_patch_that_grants_more_is_refused_whatever_its_media_type(
+def test_a_patch_that_escalates_rights_is_refused_in_every_media_type(
     alice: Resident, root: Api
 ) -> None:
     alice.api.create(NAMESPACES, {"metadata": {"name": "grants"}})
@@ -136,7 +136,7 @@ def test_a_patch_that_grants_more_is_refused_whatever_its_media_type(
     assert root.get(at)["rules"][0]["verbs"] == ["list"]
 
 
-def test_nobody_becomes_somebody_else_without_the_right_to(
+def test_impersonation_requires_the_impersonate_verb(
     alice: Resident, bob: Resident, root: Api
 ) -> None:
     assert root
@@ -152,7 +152,7 @@ def test_nobody_becomes_somebody_else_without_the_right_to(
     assert as_joe == {"username": "joe", "groups": ["devs", "system:authenticated"]}
 
 
-def test_somebody_learns_who_they_are_and_what_they_may_do(bob: Resident) -> None:
+def test_a_user_can_query_own_identity_and_rights(bob: Resident) -> None:
     me = json.loads(bob.kubectl("auth", "whoami", "-o", "json").ok())["status"]["userInfo"]
     assert me == {"username": "bob", "groups": ["lcluster:users", "system:authenticated"]}
     assert bob.kubectl("auth", "can-i", "create", "deployments", "-n", "default").ok() == "yes\n"

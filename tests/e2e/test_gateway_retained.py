@@ -54,7 +54,7 @@ def remove(admin: Api, name: str) -> None:
     eventually(lambda: not any(map(admin.find, left)))
 
 
-def test_who_takes_the_name_gets_nothing_of_what_was_retained(
+def test_an_lcluster_with_a_reused_name_has_no_access_to_retained_objects(
     lclusters: LClusters, people: People, admin: Api
 ) -> None:
     """Its name was refused, and through the gateway its sudoer read and deleted the volume."""
@@ -76,7 +76,7 @@ def test_who_takes_the_name_gets_nothing_of_what_was_retained(
     admin.delete(f"{PVS}/heirloom-data")
 
 
-def test_who_holds_a_deleted_lcluster_by_a_finalizer_loses_access_all_the_same(
+def test_users_of_a_deleted_lcluster_with_a_finalizer_lose_access(
     lclusters: LClusters, admin: Api
 ) -> None:
     """Its people kept the rights that they had over Namespaces, definitions and volumes."""

@@ -112,7 +112,7 @@ def kubectl(resident: Resident, *arguments: str, **more: str) -> subprocess.Pope
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_output_goes_on_after_the_input_has_ended(
+def test_exec_streams_output_after_the_end_of_input_with_bounded_memory(
     alice: Resident, gateway: GatewayProcess, protocol: dict[str, str]
 ) -> None:
     """32 MiB up, whose size is told after their end; and 32 MiB down."""
@@ -130,7 +130,7 @@ def test_output_goes_on_after_the_input_has_ended(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_new_size_of_a_terminal_arrives(alice: Resident, protocol: dict[str, str]) -> None:
+def test_exec_forwards_terminal_resizes(alice: Resident, protocol: dict[str, str]) -> None:
     ours, theirs = os.openpty()
     command = ("kubectl", *SUDO, "exec", "-it", "web", "--", "size")
     env = environment(alice.environment | protocol)
@@ -150,7 +150,9 @@ def test_a_new_size_of_a_terminal_arrives(alice: Resident, protocol: dict[str, s
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_forwarded_port_brings_much_both_ways(alice: Resident, protocol: dict[str, str]) -> None:
+def test_port_forward_transfers_large_data_in_both_directions(
+    alice: Resident, protocol: dict[str, str]
+) -> None:
     with kubectl(alice, "port-forward", "pod/web", ":8080", **protocol) as forwarding:
         assert forwarding.stdout is not None
         port = forwarded_port(forwarding.stdout.readline().decode())
@@ -182,7 +184,7 @@ print(opened.read_stdout().strip(), opened.read_stderr().strip(), opened.returnc
     assert found.ok() == "exec exit 7 ended 7\n"
 
 
-async def test_readers_that_take_nothing_do_not_let_the_memory_grow(
+async def test_exec_streams_without_readers_use_bounded_memory(
     target: Target, gateway: GatewayProcess
 ) -> None:
     memory = Memory(gateway.pid)
@@ -201,7 +203,7 @@ async def test_readers_that_take_nothing_do_not_let_the_memory_grow(
     assert memory.peak < before + 20 * 3
 
 
-async def test_many_commands_at_once_leave_others_their_answers(
+async def test_a_hundred_exec_streams_do_not_delay_other_clients(
     target: Target, other: Api, gateway: GatewayProcess
 ) -> None:
     before = open_sockets(gateway.pid)
@@ -234,7 +236,7 @@ async def test_many_commands_at_once_leave_others_their_answers(
     ],
 )
 @pytest.mark.parametrize("chunked", [False, True], ids=["sent ahead", "in a body"])
-async def test_what_follows_a_refused_upgrade_is_nobody_elses_request(
+async def test_data_after_a_refused_upgrade_is_not_smuggled_upstream_as_a_request(
     target: Target, wrong: tuple[str, ...], chunked: bool
 ) -> None:
     """It is the body, or a request of its own by who sends it; upstream it never arrives as one."""
@@ -255,7 +257,7 @@ async def test_what_follows_a_refused_upgrade_is_nobody_elses_request(
     assert target.api.answer("GET", "/api/v1/namespaces").status == 200
 
 
-def test_streams_end_when_their_gateway_is_told_to_stop(
+def test_streams_end_with_an_error_when_the_gateway_stops(
     cluster: GatewayCluster, people: People, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """After the drain time and ten seconds more, with an error and not in silence."""

@@ -68,9 +68,7 @@ def kubectl(resident: Resident, *arguments: str, **more: str) -> subprocess.Pope
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_exec_brings_input_output_and_errors_there_and_back(
-    alice: Resident, protocol: dict[str, str]
-) -> None:
+def test_exec_transfers_input_output_and_errors(alice: Resident, protocol: dict[str, str]) -> None:
     with kubectl(alice, "exec", "-i", "web", "--", "cat", "a b", **protocol) as running_:
         out, err = running_.communicate("one\n" * 50_000, timeout=60)
     assert running_.returncode == 0, err
@@ -92,7 +90,7 @@ def read_until(terminal: int, words: bytes) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_exec_with_a_terminal_brings_what_is_typed(
+def test_exec_with_a_terminal_transfers_typed_input(
     alice: Resident, protocol: dict[str, str]
 ) -> None:
     ours, theirs = os.openpty()
@@ -113,7 +111,7 @@ def test_exec_with_a_terminal_brings_what_is_typed(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_exit_code_of_a_command_is_that_of_exec(
+def test_exec_returns_the_exit_code_of_the_command(
     alice: Resident, protocol: dict[str, str]
 ) -> None:
     with kubectl(alice, "exec", "web", "--", "exit", "7", **protocol) as running_:
@@ -122,14 +120,14 @@ def test_the_exit_code_of_a_command_is_that_of_exec(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_attach_brings_what_is_typed(alice: Resident, protocol: dict[str, str]) -> None:
+def test_attach_transfers_typed_input(alice: Resident, protocol: dict[str, str]) -> None:
     with kubectl(alice, "attach", "-i", "web", **protocol) as running_:
         out, err = running_.communicate("hello\n", timeout=60)
     assert "hello\n" in out, err
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_forwarded_port_is_a_connection_in_both_directions(
+def test_port_forward_transfers_data_in_both_directions(
     alice: Resident, protocol: dict[str, str]
 ) -> None:
     with kubectl(alice, "port-forward", "pod/web", ":8080", **protocol) as running_:
@@ -156,7 +154,7 @@ def test_logs_are_shown_and_followed(alice: Resident) -> None:
         followed.kill()
 
 
-def test_logs_are_followed_in_a_browser(alice: Resident) -> None:
+def test_logs_can_be_followed_over_a_websocket(alice: Resident) -> None:
     root = alice.api.acting("alice", "system:masters")
     path = ns_path("default", "pods", "web/log?follow=true")
     with web_socket(root, path, "base64.binary.k8s.io") as opened:
@@ -165,7 +163,9 @@ def test_logs_are_followed_in_a_browser(alice: Resident) -> None:
             read += base64.b64decode(opened.recv(30))
 
 
-def test_who_may_not_exec_gets_no_stream(alice: Resident, cluster: GatewayCluster) -> None:
+def test_a_user_without_the_right_to_exec_is_refused(
+    alice: Resident, cluster: GatewayCluster
+) -> None:
     assert alice
     refused = alice.kubectl("--as=eve", "exec", "web", "--", "ls")
     assert refused.code == 1
@@ -173,7 +173,7 @@ def test_who_may_not_exec_gets_no_stream(alice: Resident, cluster: GatewayCluste
     assert cluster.gateway.running
 
 
-def test_a_suspended_cluster_has_no_exec_and_a_closed_one_no_logs(
+def test_suspension_ends_exec_streams_and_closing_ends_log_streams(
     alice: Resident, cluster: GatewayCluster
 ) -> None:
     """What was open ends too: a shell writes for as long as it is open."""
@@ -201,9 +201,7 @@ def test_a_suspended_cluster_has_no_exec_and_a_closed_one_no_logs(
     eventually(lambda: alice.kubectl("get", "pods").code == 0)
 
 
-def test_a_stream_ends_when_its_user_is_taken_off_the_list(
-    alice: Resident, cluster: GatewayCluster
-) -> None:
+def test_a_stream_ends_when_its_user_is_revoked(alice: Resident, cluster: GatewayCluster) -> None:
     with kubectl(alice, "logs", "-f", "web") as followed:
         assert followed.stdout is not None
         assert followed.stdout.readline()

@@ -59,7 +59,7 @@ def count(root: Api, plural: str) -> int:
     return sum(len(root.items(ns_path(space, plural))) for space in SPACES)
 
 
-def test_many_writers_get_exactly_the_total(cluster: GatewayCluster, root: Api) -> None:
+def test_concurrent_writers_create_exactly_the_total(cluster: GatewayCluster, root: Api) -> None:
     def write(writer: int) -> str:
         for number in range(SECRETS + 1):
             path = ns_path(SPACES[writer % len(SPACES)], "secrets")
@@ -82,7 +82,7 @@ def test_many_writers_get_exactly_the_total(cluster: GatewayCluster, root: Api) 
     assert all(each.endswith(end) for each in refused), refused
 
 
-def test_requests_at_once_all_get_what_another_namespace_does_not_use(
+def test_concurrent_requests_get_the_unused_share_of_another_namespace(
     cluster: GatewayCluster, root: Api
 ) -> None:
     """They waited for five seconds and were refused.
@@ -110,7 +110,7 @@ def is_unused(cluster: GatewayCluster, space: str) -> bool:
     return bool(used["count/secrets"] == "0")
 
 
-def test_one_namespace_may_have_all_of_it_and_then_another(
+def test_a_namespace_can_use_the_whole_total_and_release_it_to_another(
     cluster: GatewayCluster, people: People, root: Api
 ) -> None:
     for number in range(SERVICES):
@@ -143,7 +143,7 @@ def created(root: Api, space: str, name: str) -> bool:
     return unless("Forbidden", root.create, ns_path(space, "services"), service(name))
 
 
-def test_what_a_controller_of_kubernetes_could_not_create_moves_shares(
+def test_a_quota_event_of_a_kubernetes_controller_moves_shares(
     cluster: GatewayCluster, root: Api
 ) -> None:
     """It writes an Event, and tries again by itself.
@@ -189,7 +189,7 @@ def milli(quantity: str) -> int:
     return int(quantity[:-1]) if quantity.endswith("m") else 1000 * int(quantity)
 
 
-def test_at_rest_nothing_is_written(cluster: GatewayCluster, root: Api) -> None:
+def test_a_restarted_controller_writes_no_shares(cluster: GatewayCluster, root: Api) -> None:
     del root
     kinds = KINDS | {"lclusters", "resourcequotas", "resourcequotas/status"}
     before = quiet_writes(cluster.admin, kinds=kinds)
@@ -198,7 +198,7 @@ def test_at_rest_nothing_is_written(cluster: GatewayCluster, root: Api) -> None:
     assert quiet_writes(cluster.admin, kinds=kinds) == before
 
 
-def test_a_tenant_changes_no_share(cluster: GatewayCluster, root: Api, people: People) -> None:
+def test_a_tenant_cannot_change_shares(cluster: GatewayCluster, root: Api, people: People) -> None:
     del people
     share = ns_path("one", "resourcequotas", "lcluster")
     more = {"spec": {"hard": {"count/secrets": "1000"}}}
@@ -235,7 +235,7 @@ def test_a_tenant_changes_no_share(cluster: GatewayCluster, root: Api, people: P
     assert upstream(cluster, "one")["spec"]["hard"]["count/secrets"] != "1000"
 
 
-def test_only_administrators_change_totals(
+def test_only_administrators_can_change_totals(
     cluster: GatewayCluster, root: Api, people: People
 ) -> None:
     del root
@@ -254,7 +254,7 @@ def test_only_administrators_change_totals(
     assert "spec.quota" in refusal(cluster.admin.patch, LCLUSTER, wrong, status=422)
 
 
-def test_without_totals_there_is_nothing(cluster: GatewayCluster, root: Api) -> None:
+def test_removing_the_totals_removes_all_shares(cluster: GatewayCluster, root: Api) -> None:
     cluster.admin.patch(LCLUSTER, {"spec": {"quota": None}})
     eventually(lambda: not any(upstream(cluster, name) for name in (*SPACES, "default")))
     eventually(lambda: not cluster.admin.get(LCLUSTER)["status"]["shares"])

@@ -118,7 +118,7 @@ def asked(api: Api, hook: Hook) -> bool:
     return len(hook.asked) >= before + 2
 
 
-def test_a_webhook_is_asked_in_the_tenants_own_words(everything: Hook, alice: Api) -> None:
+def test_a_tenant_webhook_receives_only_names_of_the_tenant(everything: Hook, alice: Api) -> None:
     """Names, namespaces, groups and people were the platform's, and no converter knew its group."""
     alice.create(NAMESPACES, {"metadata": {"name": "prod"}})
     alice.create(ns_path("prod", "configmaps"), {"metadata": {"name": "good"}, "data": {"a": "b"}})
@@ -135,14 +135,14 @@ def test_a_webhook_is_asked_in_the_tenants_own_words(everything: Hook, alice: Ap
     assert everything.about("good")["object"]["data"] == {"a": "b"}
 
 
-def test_what_a_webhook_refuses_is_refused(everything: Hook, alice: Api) -> None:
+def test_a_request_denied_by_a_tenant_webhook_is_refused(everything: Hook, alice: Api) -> None:
     del everything
     body = {"metadata": {"name": "bad"}}
     words = refusal(alice.create, ns_path("default", "configmaps"), body, status=418)
     assert words == 'admission webhook "hook.example.com" denied the request: no bad names'
 
 
-def test_an_answer_that_is_too_long_is_a_failure(everything: Hook, alice: Api) -> None:
+def test_a_webhook_response_over_1_mib_is_an_error(everything: Hook, alice: Api) -> None:
     """One without an end would have taken the gateway's memory, and with it everybody's."""
     everything.answers["/judge"] = lambda _: {"allowed": True, "warnings": ["x" * 2_000_000]}
     body = {"metadata": {"name": "long"}}
@@ -151,7 +151,7 @@ def test_an_answer_that_is_too_long_is_a_failure(everything: Hook, alice: Api) -
     everything.answers["/judge"] = judge
 
 
-def test_what_a_webhook_changes_is_the_tenants_to_change(
+def test_a_tenant_webhook_can_mutate_the_tenants_own_labels(
     everything: Hook, alice: Api, cluster: GatewayCluster
 ) -> None:
     label = {"op": "add", "path": "/metadata/labels", "value": {"hooked": "yes"}}
@@ -174,7 +174,7 @@ def test_what_a_webhook_changes_is_the_tenants_to_change(
         {"op": "remove", "path": "/metadata"},
     ],
 )
-def test_a_webhook_gets_nothing_that_its_tenant_would_not(
+def test_a_tenant_webhook_cannot_mutate_beyond_the_tenants_rights(
     everything: Hook, alice: Api, cluster: GatewayCluster, operation: Object
 ) -> None:
     """A mutation came after the gateway had looked, and was judged by policies upstream alone."""
@@ -184,7 +184,7 @@ def test_a_webhook_gets_nothing_that_its_tenant_would_not(
     assert cluster.admin.find(f"{NAMESPACES}/quokka-stolen") is None
 
 
-def test_what_kubernetes_writes_unjudged_no_webhook_of_a_tenant_changes(
+def test_a_tenant_webhook_cannot_mutate_pod_addresses_written_by_nodes(
     everything: Hook, alice: Api, cluster: GatewayCluster
 ) -> None:
     """The policies let a node write any address of a pod, and the API server's proxy dials it."""
@@ -203,7 +203,7 @@ def test_what_kubernetes_writes_unjudged_no_webhook_of_a_tenant_changes(
     assert "only the platform writes the addresses" in judged
 
 
-def test_a_webhook_that_does_not_answer_holds_up_its_own_tenant_only(
+def test_an_unavailable_tenant_webhook_affects_only_its_own_tenant(
     alice: Api, neighbour: Api, cluster: GatewayCluster, hook: Hook
 ) -> None:
     client = hook.client("hooks", "nobody", "/judge")
@@ -221,7 +221,9 @@ def test_a_webhook_that_does_not_answer_holds_up_its_own_tenant_only(
     eventually(lambda: unless("InternalError", alice.create, path, body))
 
 
-def test_a_configuration_reads_back_and_can_be_patched(alice: Api, hook: Hook) -> None:
+def test_a_webhook_configuration_reads_back_unchanged_and_can_be_patched(
+    alice: Api, hook: Hook
+) -> None:
     client = hook.client("hooks", "hook", "/judge")
     client["service"]["port"] = 443
     written = alice.create(VALIDATING, configuration(client, rules=[]))
@@ -241,7 +243,7 @@ def test_a_configuration_reads_back_and_can_be_patched(alice: Api, hook: Hook) -
         alice.delete(f"{VALIDATING}/hook")
 
 
-def test_a_conversion_webhook_converts_the_tenants_own_kind(alice: Api, hook: Hook) -> None:
+def test_a_conversion_webhook_converts_the_tenants_custom_resource(alice: Api, hook: Hook) -> None:
     hook.answers["/convert"] = converted
     alice.create(DEFINITIONS, definition(hook.client("hooks", "hook", "/convert")))
     path = "/apis/shop.example.com/{}/carts"
@@ -258,7 +260,7 @@ def test_a_conversion_webhook_converts_the_tenants_own_kind(alice: Api, hook: Ho
     assert [each["metadata"]["name"] for each in alice.items(new)] == ["one"]
 
 
-def test_a_dead_conversion_webhook_holds_up_no_deletion_of_an_lcluster(
+def test_a_dead_conversion_webhook_does_not_block_lcluster_deletion(
     lclusters: LClusters, cluster: GatewayCluster, hook: Hook
 ) -> None:
     """What is stored is listed to be deleted, and the API server lists it in another version."""
@@ -274,7 +276,7 @@ def test_a_dead_conversion_webhook_holds_up_no_deletion_of_an_lcluster(
     assert "gone-" not in json.dumps(cluster.admin.items(DEFINITIONS))
 
 
-def test_a_tenant_works_in_a_namespace_until_it_is_empty(
+def test_a_tenant_can_remove_finalizers_in_a_terminating_namespace(
     alice: Api, cluster: GatewayCluster
 ) -> None:
     """The namespace controller took the account's rights first, and no operator could finish."""
@@ -289,7 +291,7 @@ def test_a_tenant_works_in_a_namespace_until_it_is_empty(
     eventually(lambda: cluster.admin.find(f"{NAMESPACES}/quokka-ending") is None)
 
 
-def test_an_lcluster_that_is_deleted_finishes_its_own_objects(
+def test_a_deleted_lcluster_can_finalize_its_own_objects(
     lclusters: LClusters, cluster: GatewayCluster, hook: Hook
 ) -> None:
     lclusters.make("ending", "alice", sudoers=("alice",))
@@ -343,7 +345,9 @@ def converted(request: Object) -> Object:
     return {"convertedObjects": objects, "result": {"status": "Success"}}
 
 
-def test_a_policy_reads_the_tenants_own_names(alice: Api, cluster: GatewayCluster) -> None:
+def test_expressions_of_a_tenants_policy_read_the_tenants_own_names(
+    alice: Api, cluster: GatewayCluster
+) -> None:
     """An expression that compared a name compared the platform's, and refused everything."""
     alice.create(NAMESPACES, {"metadata": {"name": "judged"}})
     expressions = (
@@ -373,7 +377,7 @@ def test_a_policy_reads_the_tenants_own_names(alice: Api, cluster: GatewayCluste
     assert "quokka-" in str(cluster.admin.get(f"{POLICIES}/quokka-names")["spec"])
 
 
-def test_nobody_asks_a_webhook_without_its_key(
+def test_the_webhook_endpoint_refuses_requests_without_the_key(
     cluster: GatewayCluster, alice: Api, hook: Hook
 ) -> None:
     del alice

@@ -73,7 +73,7 @@ def watched(api: Api, path: str) -> str:
 
 
 @pytest.mark.parametrize("everywhere", [False, True], ids=["a namespace", "all namespaces"])
-def test_events_come_as_they_come_directly(
+def test_a_websocket_watch_sends_the_same_events_as_the_api_server(
     cluster: GatewayCluster, resident: Resident, everywhere: bool
 ) -> None:
     direct = ns_path("default", "configmaps")
@@ -100,14 +100,14 @@ def test_events_come_as_they_come_directly(
     assert seen[0] == seen[1]
 
 
-def test_a_watch_ends_with_its_time(resident: Resident) -> None:
+def test_a_websocket_watch_closes_normally_at_its_timeout(resident: Resident) -> None:
     path = watched(resident.api, ns_path(HERE, "configmaps"))
     with web_socket(resident.api, f"{path}&timeoutSeconds=1") as opened:
         list(rest(opened))
         assert opened.close_code == 1000
 
 
-def test_a_browser_sends_its_token_as_a_protocol_and_is_not_shown_it(
+def test_a_token_sent_as_a_websocket_protocol_is_not_echoed(
     cluster: GatewayCluster, resident: Resident, root: Api
 ) -> None:
     """The API server agrees on the protocol besides, and so do we."""
@@ -138,7 +138,7 @@ def test_a_browser_sends_its_token_as_a_protocol_and_is_not_shown_it(
         assert told.value.response.status_code == 401
 
 
-def test_what_cannot_be_had_is_refused_before_the_handshake(resident: Resident) -> None:
+def test_invalid_watch_requests_are_refused_before_the_handshake(resident: Resident) -> None:
     api, maps = resident.api, ns_path(HERE, "configmaps")
     for path, headers, status in (
         (f"{maps}?watch=true&labelSelector=a+b+c", (), 400),
@@ -156,7 +156,7 @@ def test_what_cannot_be_had_is_refused_before_the_handshake(resident: Resident) 
         assert json.loads(response.body or b"")["kind"] == "Status"
 
 
-def test_pings_are_answered_beside_long_events_and_never_within_them(resident: Resident) -> None:
+def test_pings_are_answered_but_not_within_a_fragmented_event(resident: Resident) -> None:
     """A long event is written in parts; a reply among them would be a part of it."""
     api, maps = resident.api, ns_path(HERE, "configmaps")
     long = "x" * 900_000
@@ -175,7 +175,7 @@ def test_pings_are_answered_beside_long_events_and_never_within_them(resident: R
         assert all(each.wait(WAIT) for each in pings)
 
 
-def test_who_says_too_much_to_a_watch_is_closed_and_a_little_is_for_nobody(
+def test_a_watch_ignores_small_client_messages_and_closes_on_large_messages(
     resident: Resident,
 ) -> None:
     api = resident.api
@@ -192,7 +192,9 @@ def test_who_says_too_much_to_a_watch_is_closed_and_a_little_is_for_nobody(
         assert event(opened)[1]["metadata"]["name"] == "after"
 
 
-def test_the_end_of_a_right_ends_the_watch_at_mine(cluster: GatewayCluster, people: People) -> None:
+def test_revocation_updates_and_ends_a_websocket_watch_at_mine(
+    cluster: GatewayCluster, people: People
+) -> None:
     cluster.admin.create(NAMESPACES, {"metadata": {"name": "screen-people"}})
     caller = cluster.behind("mine", people.account("screen-people", "milo")).api
     milo = service_account("screen-people", "milo")

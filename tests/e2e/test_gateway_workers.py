@@ -117,7 +117,7 @@ def ask_both(gateway: Workers, alice: Resident) -> Counter[int]:
     raise AssertionError(f"one worker answered all: {grown}")
 
 
-def test_both_workers_answer_and_each_request_is_counted_once(
+def test_both_workers_serve_requests_and_each_request_is_counted_once(
     gateway: Workers, alice: Resident
 ) -> None:
     assert len(gateway.pids) == 2
@@ -126,13 +126,13 @@ def test_both_workers_answer_and_each_request_is_counted_once(
     assert len(families) == len(set(families))
 
 
-def test_one_worker_is_no_further_process(cluster: GatewayCluster) -> None:
+def test_a_single_worker_runs_without_a_child_process(cluster: GatewayCluster) -> None:
     own = cluster.gateway.pid
     assert Path(f"/proc/{own}/task/{own}/children").read_text().split() == []
     assert 'worker="' not in probe(cluster.gateway, "/metrics")[1]
 
 
-def test_a_list_goes_on_page_by_page_at_another_worker(gateway: Workers, alice: Resident) -> None:
+def test_a_paginated_list_continues_at_another_worker(gateway: Workers, alice: Resident) -> None:
     for number in range(12):
         alice.api.create(CONFIG_MAPS, {"metadata": {"name": f"page-{number:02}"}})
     before, names, token = requests_of(gateway), [], ""
@@ -151,7 +151,9 @@ def test_a_list_goes_on_page_by_page_at_another_worker(gateway: Workers, alice: 
     assert found == [f"page-{number:02}" for number in range(12)]
 
 
-def test_the_audit_log_has_whole_lines_of_all_workers(gateway: Workers, alice: Resident) -> None:
+def test_the_audit_log_has_complete_lines_from_all_workers(
+    gateway: Workers, alice: Resident
+) -> None:
     since = gateway.position
     asked = ask_both(gateway, alice).total()
 
@@ -163,7 +165,7 @@ def test_the_audit_log_has_whole_lines_of_all_workers(gateway: Workers, alice: R
     assert {json.loads(line)["user"]["username"] for line in audited()} == {"alice"}
 
 
-def test_a_killed_worker_is_started_again_while_the_other_answers(
+def test_a_killed_worker_is_restarted_while_the_other_serves_requests(
     gateway: Workers, alice: Resident
 ) -> None:
     before = gateway.pids
@@ -197,7 +199,7 @@ def answers(resident: Resident) -> bool:
     return False
 
 
-def test_no_worker_is_left_when_the_supervisor_is_killed(cluster: GatewayCluster) -> None:
+def test_all_workers_end_when_the_supervisor_is_killed(cluster: GatewayCluster) -> None:
     """So that none goes on to answer at a port where another gateway is started."""
     process = another(cluster, "killed")
     process.start({"LNAMESPACE_GATEWAY_WORKERS": "2"})
@@ -206,7 +208,7 @@ def test_no_worker_is_left_when_the_supervisor_is_killed(cluster: GatewayCluster
     eventually(lambda: not any(map(is_alive, pids)), what="a worker is left")
 
 
-def test_a_signal_drains_all_workers_and_the_end_is_clean(cluster: GatewayCluster) -> None:
+def test_sigterm_drains_all_workers_and_exits_with_status_0(cluster: GatewayCluster) -> None:
     process = another(cluster, "stopped")
     process.start({"LNAMESPACE_GATEWAY_WORKERS": "2"})
     pids = process.pids.values()
@@ -239,7 +241,7 @@ def seen(process: Workers) -> set[str]:
     return {ssl.get_server_certificate(("127.0.0.1", process.port)) for _ in range(30)}
 
 
-def test_workers_that_cannot_start_end_the_whole(cluster: GatewayCluster) -> None:
+def test_workers_that_cannot_start_end_the_gateway(cluster: GatewayCluster) -> None:
     process = another(cluster, "broken")
     process.launch(
         {"LNAMESPACE_GATEWAY_WORKERS": "2", "LNAMESPACE_GATEWAY_CERTIFICATE_DIRECTORY": "/nowhere"}

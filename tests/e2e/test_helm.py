@@ -106,7 +106,7 @@ def bundles(release: Instance) -> list[str]:
     return [client["caBundle"] for client in clients]
 
 
-def test_nothing_to_complain_about(release: Instance) -> None:
+def test_the_chart_passes_lint_and_renders(release: Instance) -> None:
     told = release.cluster.run("helm", "lint", "--strict", str(CHART)).ok()
     assert "0 chart(s) failed" in told
     assert "kind: Deployment" in release.cluster.run("helm", "template", "x", str(CHART)).ok()
@@ -127,14 +127,12 @@ def test_nothing_to_complain_about(release: Instance) -> None:
         ("ledger.deploy=true,ledger.url=postgresql+psycopg://db/x", "ledger.clusterName is needed"),
     ],
 )
-def test_a_value_that_cannot_work_is_refused_by_its_name(
-    setting: str, told: str, release: Instance
-) -> None:
+def test_an_invalid_value_is_refused_by_name(setting: str, told: str, release: Instance) -> None:
     flags = ("--create-namespace", "--dry-run=client", "--set", setting)
     assert told in release.helm("install", *flags).refused()
 
 
-def test_installed_from_nothing(
+def test_the_chart_can_be_installed_into_an_empty_cluster(
     release: Instance, admin: Api, alice: Person, rights: Rights, measurements: Measurements
 ) -> None:
     started = time.monotonic()
@@ -153,7 +151,7 @@ def test_installed_from_nothing(
     assert admin.get(release.crd)["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
-def test_upgraded_while_people_work(
+def test_an_upgrade_under_load_refuses_no_request(
     release: Instance, admin: Api, alice: Person, rights: Rights, measurements: Measurements
 ) -> None:
     trusted = bundles(release)
@@ -178,7 +176,7 @@ def test_upgraded_while_people_work(
     unharmed(release, rights, alice)
 
 
-def test_rolled_back(
+def test_a_rollback_under_load_refuses_no_request(
     release: Instance, alice: Person, rights: Rights, measurements: Measurements
 ) -> None:
     trusted = bundles(release)
@@ -193,7 +191,7 @@ def test_rolled_back(
     alice.kubectl("create", "lns", "vault").ok()
 
 
-def test_uninstalled_and_nobody_lost_anything(
+def test_uninstalling_keeps_lnamespaces_namespaces_and_access(
     release: Instance, admin: Api, alice: Person, rights: Rights
 ) -> None:
     names = {item["metadata"]["name"] for item in admin.items(release.path())}
@@ -212,7 +210,7 @@ def test_uninstalled_and_nobody_lost_anything(
     assert "forbidden" in alice.kubectl("create", "lns", "late").refused()
 
 
-def test_installed_again_it_takes_over(
+def test_a_reinstalled_release_takes_over_existing_lnamespaces(
     release: Instance, admin: Api, alice: Person, rights: Rights
 ) -> None:
     names = sorted(item["metadata"]["name"] for item in admin.items(release.path()))

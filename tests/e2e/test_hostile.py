@@ -75,7 +75,7 @@ def full(name: str, room: int) -> Object:
 
 
 @pytest.mark.parametrize("room", [0, 40, -(2**17)])
-def test_full_annotations_spoil_nobodys_list(
+def test_annotations_that_would_exceed_the_size_limit_are_refused(
     room: int, tenants: Tenants, mallory: Person, bob: Person
 ) -> None:
     """Taken, they would fail every list in v1alpha1, or lose an end there: bob would stay."""
@@ -84,7 +84,7 @@ def test_full_annotations_spoil_nobodys_list(
     assert bob.api.items(OLDER_LNAMESPACES) is not None
 
 
-def test_what_just_fits_loses_nothing_and_cannot_grow(
+def test_annotations_just_within_the_size_limit_are_kept_and_cannot_grow(
     tenants: Tenants, mallory: Person, bob: Person, rights: Rights
 ) -> None:
     name = tenants.name("full")
@@ -99,7 +99,7 @@ def test_what_just_fits_loses_nothing_and_cannot_grow(
     tenants.delete(name)
 
 
-def test_ends_that_are_null_or_no_time_are_refused_in_words(mallory: Person) -> None:
+def test_a_null_or_invalid_expiry_time_is_refused_with_a_readable_message(mallory: Person) -> None:
     """Null was dropped without a word, and the entry was for ever."""
     for end, words in ((None, "may not be null"), ("tomorrow", "such as 2030-01-31T17:00:00Z")):
         body = manifest("never", users=[{"name": "bob", "expiresAt": end}])
@@ -125,7 +125,7 @@ EMPTIED: dict[str, tuple[str, object]] = {
 
 
 @pytest.mark.parametrize("way", EMPTIED.values(), ids=EMPTIED)
-def test_no_edit_leaves_it_to_nobody(
+def test_an_edit_cannot_leave_an_lnamespace_without_an_editor(
     way: tuple[str, object], name: str, mallory: Person, admin: Api
 ) -> None:
     version, change = way
@@ -137,7 +137,9 @@ def test_no_edit_leaves_it_to_nobody(
     assert admin.get(lns_path(name))["spec"] == before
 
 
-def test_nor_an_end_smuggled_into_the_older_version(name: str, mallory: Person, admin: Api) -> None:
+def test_an_expiry_time_in_an_annotation_of_the_older_version_is_ignored(
+    name: str, mallory: Person, admin: Api
+) -> None:
     """Who is listed keeps the end that they have, or none, whatever an old file carries."""
     before = admin.get(lns_path(name))["spec"]
     ends = {"managers": {"User//mallory": "2020-01-01T00:00:00Z"}}
@@ -146,12 +148,16 @@ def test_nor_an_end_smuggled_into_the_older_version(name: str, mallory: Person, 
     assert admin.get(lns_path(name))["spec"] == before
 
 
-def test_nor_does_the_group_that_only_sudoers_become(name: str, mallory: Person) -> None:
+def test_an_lnamespaces_own_sudoers_group_cannot_be_the_only_manager(
+    name: str, mallory: Person
+) -> None:
     change = {"spec": {"managers": [group(f"{name}-sudoers")]}}
     assert NOBODY in refusal(mallory.api.patch, lns_path(name), change, status=422)
 
 
-def test_nor_an_applier_who_lets_go(tenants: Tenants, mallory: Person, rights: Rights) -> None:
+def test_server_side_apply_cannot_remove_the_last_manager(
+    tenants: Tenants, mallory: Person, rights: Rights
+) -> None:
     name = tenants.make("hostile", managers=["mallory"])
     eventually(lambda: rights.may(mallory.who, edit(name)))
     applied = {"fieldManager": "mine", "force": "true"}
@@ -171,7 +177,7 @@ def test_nor_an_applier_who_lets_go(tenants: Tenants, mallory: Person, rights: R
         assert NOBODY in words
 
 
-def test_two_managers_at_once_do_not_take_off_the_last(
+def test_two_concurrent_edits_cannot_remove_the_last_manager(
     tenants: Tenants, mallory: Person, bob: Person, rights: Rights
 ) -> None:
     name = tenants.make("hostile", managers=["mallory", "bob"])
@@ -259,7 +265,7 @@ NO_HTTP = {
 
 
 @pytest.mark.parametrize("request_", NO_HTTP.values(), ids=NO_HTTP)
-def test_what_could_be_read_in_two_ways_is_not_read(
+def test_ambiguous_http_requests_are_refused(
     request_: bytes, admin: Api, trusting: ssl.SSLContext
 ) -> None:
     told = answer(admin, trusting, request_)
@@ -278,7 +284,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate", "/mutate-administrator", "/convert"])
 @pytest.mark.parametrize("body", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_is_refused_in_words(
+def test_an_invalid_admission_review_is_refused_with_status_400(
     path: str, body: bytes, admin: Api, trusting: ssl.SSLContext
 ) -> None:
     head = HEAD.replace(b"/mutate", path.encode()) + b"Content-Length: %d\r\n\r\n" % len(body)
@@ -289,7 +295,7 @@ def test_garbage_is_refused_in_words(
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-def test_old_tls_is_not_spoken(version: ssl.TLSVersion, admin: Api) -> None:
+def test_old_tls_versions_are_refused(version: ssl.TLSVersion, admin: Api) -> None:
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname = False
     old.verify_mode = ssl.CERT_NONE
@@ -305,7 +311,7 @@ def test_old_tls_is_not_spoken(version: ssl.TLSVersion, admin: Api) -> None:
 UNFINISHED = (b"", b"POST /mu", HEAD + b"Content-Length: 1000\r\n\r\n{")
 
 
-def test_who_never_finishes_keeps_nobody_out(
+def test_unfinished_requests_do_not_block_other_clients(
     admin: Api, tenants: Tenants, trusting: ssl.SSLContext
 ) -> None:
     with ExitStack() as stack:
@@ -328,7 +334,9 @@ def thief(cluster: Cluster) -> Api:
     return Api(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT))
 
 
-def test_a_stolen_token_of_the_ledger_gives_no_power(thief: Api, name: str, admin: Api) -> None:
+def test_a_stolen_ledger_token_gives_no_rights_beyond_the_ledger(
+    thief: Api, name: str, admin: Api
+) -> None:
     before = admin.get(lns_path(name))
     assert refusal(thief.patch, lns_path(name), {"spec": {"users": [member("eve")]}})
     recorded = {"status": {"recorded": {"generation": 99}}}

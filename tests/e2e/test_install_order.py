@@ -104,7 +104,9 @@ def works(release: Instance, mallory: Person) -> None:
         release.stop()
 
 
-def test_from_nothing(release: Instance, mallory: Person) -> None:
+def test_a_first_installation_grants_no_right_before_its_policy(
+    release: Instance, mallory: Person
+) -> None:
     with asking(release, mallory) as asked:
         release.install(RESERVED)
         eventually(lambda: refused_by_policy(asked), what="the ledger has no rights")
@@ -115,7 +117,7 @@ def test_from_nothing(release: Instance, mallory: Person) -> None:
 
 
 @pytest.mark.thorough
-def test_removed_and_installed_again_over_kept_definitions(
+def test_a_reinstallation_over_kept_crds_grants_no_right_before_its_policy(
     release: Instance, admin: Api, mallory: Person
 ) -> None:
     with asking(release, mallory) as asked:
@@ -130,7 +132,7 @@ def test_removed_and_installed_again_over_kept_definitions(
 
 
 @pytest.mark.thorough
-def test_what_a_removal_without_hooks_leaves_gives_nothing_at_the_next_installation(
+def test_a_reinstallation_after_a_removal_without_hooks_grants_no_early_right(
     release: Instance, mallory: Person
 ) -> None:
     with asking(release, mallory) as asked:
@@ -144,7 +146,7 @@ def test_what_a_removal_without_hooks_leaves_gives_nothing_at_the_next_installat
     works(release, mallory)
 
 
-def test_an_upgrade_and_a_roll_back_leave_the_roles_alone(
+def test_upgrade_and_rollback_do_not_recreate_the_roles(
     release: Instance, admin: Api, mallory: Person
 ) -> None:
     before = [admin.get(role(release, part))["metadata"]["uid"] for part in PARTS]
@@ -157,7 +159,9 @@ def test_an_upgrade_and_a_roll_back_leave_the_roles_alone(
     works(release, mallory)
 
 
-def test_nobody_creates_where_values_say_so(release: Instance, mallory: Person) -> None:
+def test_the_authenticated_create_value_allows_and_forbids_creation(
+    release: Instance, mallory: Person
+) -> None:
     release.upgrade(RESERVED, "--set=authenticated.create=false")
     eventually(lambda: not may_create(mallory), what="people may still create")
     release.upgrade(RESERVED, "--set=authenticated.create=true")
@@ -165,7 +169,7 @@ def test_nobody_creates_where_values_say_so(release: Instance, mallory: Person) 
 
 
 @pytest.mark.thorough
-def test_an_installation_that_is_killed_gives_no_right_and_is_done_again(
+def test_a_killed_installation_grants_no_right_and_can_be_repeated(
     release: Instance, mallory: Person
 ) -> None:
     release.uninstall()
@@ -182,7 +186,7 @@ def test_an_installation_that_is_killed_gives_no_right_and_is_done_again(
 
 
 @pytest.mark.thorough
-def test_upgraded_from_a_chart_that_bound_at_once_nobody_loses_a_right(
+def test_an_upgrade_from_a_chart_without_ordered_roles_revokes_no_right(
     release: Instance, admin: Api, mallory: Person, tmp_path: Path
 ) -> None:
     release.uninstall()
@@ -208,7 +212,7 @@ def test_upgraded_from_a_chart_that_bound_at_once_nobody_loses_a_right(
 
 
 @pytest.mark.thorough
-def test_installed_again_where_service_and_address_have_changed_places(
+def test_a_reinstallation_can_switch_the_webhook_between_service_and_url(
     release: Instance, admin: Api
 ) -> None:
     release.uninstall()
@@ -223,7 +227,7 @@ def test_installed_again_where_service_and_address_have_changed_places(
     assert client["url"].startswith(f"https://127.0.0.1:{release.port}")
 
 
-def test_a_guard_that_is_deleted_or_weakened_is_told(
+def test_a_deleted_or_weakened_policy_is_reported(
     release: Instance, admin: Api, tmp_path: Path
 ) -> None:
     quota = '--set-json=profiles={"default":{"resourceQuota":{"hard":{"pods":"9"}}}}'
@@ -255,7 +259,7 @@ def test_a_guard_that_is_deleted_or_weakened_is_told(
         watcher.stop()
 
 
-def test_applied_without_hooks_the_roles_come_by_their_label_and_stay(
+def test_an_installation_without_hooks_applies_roles_by_label_and_keeps_them(
     release: Instance, admin: Api, mallory: Person
 ) -> None:
     """With hooks, what is for a removal took all rights: it has the same names."""

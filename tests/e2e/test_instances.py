@@ -114,7 +114,7 @@ def test_the_two_releases_have_no_object_in_common(pair: Pair) -> None:
     }
 
 
-def test_each_serves_its_own_people(pair: Pair) -> None:
+def test_each_instance_serves_its_own_users(pair: Pair) -> None:
     alice = pair.person("alice")
     for instance, name in ((pair.first, "one"), (pair.second, "two")):
         assert f"{instance.group}/{name} created" in pair.at(instance, alice, "create", "lns", name)
@@ -142,7 +142,7 @@ def test_the_plugins_find_an_lnamespace_of_another_instance_by_its_name(pair: Pa
     assert 'no LNamespace "three"' in alice.kubectl("lns", "describe", "three").refused()
 
 
-def test_a_namespace_belongs_to_who_was_first(pair: Pair) -> None:
+def test_a_namespace_belongs_to_the_instance_that_created_it(pair: Pair) -> None:
     pair.first.make("both", users=["alice"], managers=["alice"], sudoers=["alice"])
     before = settled(lambda: state(pair, pair.first, "both"))
     pair.second.create("both", users=["mallory"], managers=["mallory"], sudoers=["mallory"])
@@ -154,7 +154,7 @@ def test_a_namespace_belongs_to_who_was_first(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("first_is_theirs", [True, False], ids=["of the first", "of the second"])
-def test_a_namesake_in_the_other_instance_gives_away_nothing(
+def test_an_lnamespace_of_the_same_name_elsewhere_gives_no_access(
     pair: Pair, first_is_theirs: bool
 ) -> None:
     """Mallory makes LNamespace X where X is somebody's of the other instance."""
@@ -178,7 +178,7 @@ def test_a_namesake_in_the_other_instance_gives_away_nothing(
     refusal(sudo.patch, hers.path(name), {"spec": {"managers": []}})
 
 
-def test_one_accounts_token_reaches_nothing_of_the_other(pair: Pair) -> None:
+def test_a_controller_token_cannot_change_objects_of_the_other_instance(pair: Pair) -> None:
     token = Api(pair.cluster.token(pair.first.namespace, SERVICE_ACCOUNT))
     refusal(token.patch, f"{pair.second.path('two')}/status", {"status": {"namespaceUID": ""}})
     for kind in KINDS:
@@ -200,7 +200,7 @@ def test_one_accounts_token_reaches_nothing_of_the_other(pair: Pair) -> None:
     refusal(ledger.get, f"/apis/{pair.second.group}/v1beta1/billingrecords")
 
 
-def test_a_controller_with_the_others_suffix_writes_nothing(pair: Pair) -> None:
+def test_a_controller_with_the_other_instances_suffix_writes_nothing(pair: Pair) -> None:
     binding = rbac_path("rolebindings", "lnamespace-users", "two")
     mixed = pair.first.another_controller("mixed-up", LNAMESPACE_API_GROUP_SUFFIX=OTHER)
     mixed.start()
@@ -228,7 +228,7 @@ def held(controller: Controller) -> Iterator[None]:
         controller.release()
 
 
-def test_the_chart_refuses_what_would_mix_two_instances_up(pair: Pair) -> None:
+def test_the_chart_refuses_releases_that_conflict_with_another_instance(pair: Pair) -> None:
     again = Instance(pair.cluster, "team9.example.com", pair.first.namespace, "again")
     assert "cannot be imported into the current release" in again.helm("install").refused()
     clash = Instance(pair.cluster, OTHER, "lns-clash", "clash")
@@ -236,7 +236,7 @@ def test_the_chart_refuses_what_would_mix_two_instances_up(pair: Pair) -> None:
     assert "cannot be imported into the current release" in told
 
 
-def test_each_keeps_its_own_in_order(pair: Pair) -> None:
+def test_each_instance_repairs_its_own_objects(pair: Pair) -> None:
     for instance, name in ((pair.first, "one"), (pair.second, "two")):
         path = rbac_path("rolebindings", "lnamespace-users", name)
         pair.admin.delete(path)
@@ -251,9 +251,7 @@ def has_rules(pair: Pair, path: str) -> bool:
     return bool(pair.admin.get(path).get("rules"))
 
 
-def test_neither_misses_the_others_rows_in_a_ledger_that_they_share(
-    pair: Pair, tmp_path: Path
-) -> None:
+def test_two_instances_can_share_a_ledger_without_losing_rows(pair: Pair, tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     publishers = {id(one): one.publisher(f"sqlite:///{file}") for one in (pair.first, pair.second)}
     # Each once more, with all rows there.
@@ -286,7 +284,7 @@ def is_empty(pair: Pair, instance: Instance) -> bool:
     return not pair.admin.items(f"/apis/{instance.group}/v1beta1/billingrecords")
 
 
-def test_one_is_upgraded_and_the_other_does_not_notice(pair: Pair) -> None:
+def test_an_upgrade_of_one_instance_does_not_affect_the_other(pair: Pair) -> None:
     before = settled(lambda: state(pair, pair.first, "one"))
     configuration = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
     webhook = pair.admin.get(configuration + "lnamespace-webhook")
@@ -302,7 +300,9 @@ def test_one_is_upgraded_and_the_other_does_not_notice(pair: Pair) -> None:
     pair.second.make("after-upgrade", managers=["alice"])
 
 
-def test_one_is_removed_and_the_other_goes_on(pair: Pair, measurements: Measurements) -> None:
+def test_a_removal_of_one_instance_does_not_affect_the_other(
+    pair: Pair, measurements: Measurements
+) -> None:
     alice, first, second = pair.person("alice"), pair.first, pair.second
     before = settled(lambda: state(pair, second, "two"))
     first.stop()
@@ -338,7 +338,7 @@ def remove(pair: Pair, instance: Instance) -> None:
     ).ok()  # fmt: skip
 
 
-def test_of_several_instances_the_plugins_ask_which(pair: Pair) -> None:
+def test_the_plugins_require_a_choice_among_several_instances(pair: Pair) -> None:
     third = Instance(pair.cluster, "team2.example.com", "lns-team2", "team2")
     third.install()
     eventually(third.served)

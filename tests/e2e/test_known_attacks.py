@@ -80,7 +80,9 @@ def everything(admin: Api) -> dict[str, set[str]]:
 # --- Capsule
 
 
-def test_cve_2022_46167_owner_reference_removed(name: str, sudo: Api, admin: Api) -> None:
+def test_cve_2022_46167_the_owner_reference_cannot_be_removed(
+    name: str, sudo: Api, admin: Api
+) -> None:
     """Without its owner the Namespace was nobody's, and no rule held for it any more."""
     path = ns_path(name)
     before = admin.get(path)
@@ -100,7 +102,7 @@ def test_cve_2022_46167_owner_reference_removed(name: str, sudo: Api, admin: Api
     assert admin.get(path) == before
 
 
-def test_cve_2024_39690_unowned_namespace_seized(
+def test_cve_2024_39690_an_unowned_namespace_cannot_be_seized(
     eve: Person, name: str, sudo: Api, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """An owner could patch a Namespace of nobody's into his tenant."""
@@ -131,7 +133,7 @@ def test_cve_2024_39690_unowned_namespace_seized(
 
 
 @pytest.mark.parametrize("system", SYSTEM)
-def test_capsule_1300_system_namespace_seized(
+def test_capsule_1300_a_system_namespace_cannot_be_seized(
     system: str, eve: Person, admin: Api, rights: Rights
 ) -> None:
     before = admin.get(ns_path(system))
@@ -143,7 +145,7 @@ def test_capsule_1300_system_namespace_seized(
     assert not rights.works(eve.who, system)
 
 
-def test_cve_2025_55205_labels_injected(
+def test_cve_2025_55205_labels_cannot_be_injected_into_namespaces(
     name: str, eve: Person, sudo: Api, tenants: Tenants, admin: Api
 ) -> None:
     """Labels on Namespaces of the system, by which policies exempt them or let them in."""
@@ -162,7 +164,7 @@ def test_cve_2025_55205_labels_injected(
 
 
 @pytest.mark.parametrize("subresource", ["status", "finalize"])
-def test_ghsa_2ww6_hf35_mfjm_subresources(
+def test_ghsa_2ww6_hf35_mfjm_subresources_are_protected_like_their_object(
     subresource: str, name: str, sudo: Api, admin: Api
 ) -> None:
     """What is refused of an object was taken of its subresources."""
@@ -175,7 +177,7 @@ def test_ghsa_2ww6_hf35_mfjm_subresources(
     assert admin.get(path) == before
 
 
-def test_cve_2026_22872_controllers_rights_abused(
+def test_cve_2026_22872_the_controllers_rights_cannot_be_abused(
     eve: Person, tenants: Tenants, admin: Api
 ) -> None:
     """Tenants had the controller make ClusterRoles and webhooks for them."""
@@ -206,7 +208,7 @@ def test_cve_2026_22872_controllers_rights_abused(
 # --- Hierarchical Namespaces, kiosk, rbac-manager, k8spin, kubectl-sudo
 
 
-def test_hnc_322_the_operators_namespace_is_not_trusted(
+def test_hnc_322_other_accounts_of_the_operators_namespace_are_not_trusted(
     people: People, name: str, admin: Api
 ) -> None:
     """Only the accounts by their whole names are: a neighbour of theirs is anybody."""
@@ -251,7 +253,7 @@ def test_hnc_321_labels_of_other_tools_are_not_copied(
         assert theirs == {"app.kubernetes.io/managed-by": "lnamespace"}
 
 
-def test_capsule_773_owners_block_deletion_only_where_that_is_allowed(
+def test_capsule_773_block_owner_deletion_is_set_only_if_permitted(
     name: str, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """OpenShift refuses `blockOwnerDeletion` to whoever may not finalize the owner."""
@@ -284,7 +286,7 @@ WIDE_OPEN = 'x\n- kind: Group\n  name: "system:authenticated"\n- kind: User\n  n
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
 @pytest.mark.parametrize("field", ["users", "managers", "sudoers"])
-def test_k8spin_a_name_that_breaks_out_of_yaml(
+def test_k8spin_a_name_cannot_break_out_of_yaml(
     field: str, version: str, eve: Person, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """A name was written into YAML as it came, so that a line feed bound everybody."""
@@ -307,7 +309,7 @@ def _also(field: str, names: list[str]) -> dict[str, list[str]]:
     return {field: names} if field != "managers" else {"users": names}
 
 
-def test_kubectl_sudo_nobody_may_impersonate_just_anybody(admin: Api) -> None:
+def test_kubectl_sudo_every_impersonation_rule_names_one_subject(admin: Api) -> None:
     """Its role had `impersonate` without names: everybody, and `system:masters`."""
     impersonating = 0
     for kind in ("clusterroles", "roles"):
@@ -323,7 +325,7 @@ def test_kubectl_sudo_nobody_may_impersonate_just_anybody(admin: Api) -> None:
 
 
 @pytest.mark.parametrize("mode", ["user-info", "serviceaccount", "arbitrary-node"])
-def test_kep_5284_constrained_impersonation_is_no_way_around(
+def test_kep_5284_constrained_impersonation_gives_no_further_rights(
     mode: str, name: str, eve: Person, rights: Rights
 ) -> None:
     """Kubernetes 1.36 has verbs besides `impersonate`: none of them is anybody's of ours."""
@@ -338,7 +340,7 @@ def test_kep_5284_constrained_impersonation_is_no_way_around(
 VIEWER = Who("viewer")
 
 
-def test_kiosk_whoever_can_log_in_changes_nothing(name: str, rights: Rights) -> None:
+def test_kiosk_an_authenticated_user_can_only_create_lnamespaces(name: str, rights: Rights) -> None:
     """A role called view could write templates, which were applied with all power."""
     kinds = {
         "lnamespaces": GROUP,
@@ -372,7 +374,7 @@ def test_kiosk_whoever_can_log_in_changes_nothing(name: str, rights: Rights) -> 
         assert not rights.may(VIEWER, Deed("get", "secrets", namespace))
 
 
-def test_kiosk_an_lnamespace_is_not_rehomed(
+def test_kiosk_an_lnamespace_cannot_be_given_to_another_requester(
     name: str, eve: Person, sudo: Api, tenants: Tenants
 ) -> None:
     """Who held a space could give it to any account, and have that pay."""
@@ -390,7 +392,7 @@ def test_kiosk_an_lnamespace_is_not_rehomed(
     assert tenants.get(name)["spec"] == before["spec"]
 
 
-def test_hnc_352_only_lnamespaces_wait_for_the_webhook(admin: Api) -> None:
+def test_hnc_352_the_webhooks_match_only_lnamespaces(admin: Api) -> None:
     """A webhook that was asked about everything took the cluster with it when it died."""
     for path in CONFIGURATIONS:
         for webhook in admin.get(path)["webhooks"]:

@@ -27,14 +27,14 @@ def hal(people: People) -> Person:
     return people.person("hal")
 
 
-def test_the_context_works_when_the_command_returns(gwen: Person) -> None:
+def test_the_created_context_works_when_the_command_returns(gwen: Person) -> None:
     namespaces = gwen.kubectl("--context=gamma", "get", "ns", "-o", "name").ok()
     assert namespaces.split()[0] == "namespace/default"
     contexts = gwen.kubectl("config", "view", "-o", "jsonpath={.contexts[*].context.user}").ok()
     assert len(set(contexts.split())) == 1, "with the login that was there"
 
 
-def test_sudo_is_for_the_whole_lcluster(gwen: Person) -> None:
+def test_sudo_applies_to_the_whole_lcluster(gwen: Person) -> None:
     role = ("create", "clusterrole", "deployer", "--verb=get", "--resource=pods")
     assert "Forbidden" in gwen.kubectl("--context=gamma", *role).err
     told = gwen.kubectl("sudo", "--context=gamma", *role).ok()
@@ -47,7 +47,7 @@ def test_sudo_is_for_the_whole_lcluster(gwen: Person) -> None:
     assert applied.count("created") == 2
 
 
-def test_the_custom_resources_of_the_whole_lcluster_are_the_tenants(gwen: Person) -> None:
+def test_a_tenant_can_define_cluster_scoped_custom_resources(gwen: Person) -> None:
     definition = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -71,7 +71,7 @@ spec:
 
 
 @pytest.mark.usefixtures("gwen")
-def test_who_is_not_listed_learns_what_to_ask_for(hal: Person) -> None:
+def test_a_person_not_listed_is_shown_the_grant_command(hal: Person) -> None:
     hal.kubectl("lns", "kubeconfig", "gamma").ok()
     refused = hal.kubectl("--context=gamma", "get", "ns")
     assert "kubectl lns grant lc/gamma --user USER" in refused.err
@@ -79,7 +79,7 @@ def test_who_is_not_listed_learns_what_to_ask_for(hal: Person) -> None:
     assert "kubectl lns grant lc/gamma --user USER" in refused.err
 
 
-def test_a_manager_lets_others_in(gwen: Person, hal: Person) -> None:
+def test_a_manager_can_grant_access_to_others(gwen: Person, hal: Person) -> None:
     assert gwen.kubectl("lns", "grant", "lc/gamma", "--user=hal").ok() == (
         "gamma: hal is now a user\n"
     )

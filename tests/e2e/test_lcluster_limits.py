@@ -98,7 +98,7 @@ def remove(admin: Api, names: list[str]) -> None:
     eventually(lambda: not any(admin.find(path(name)) for name in names))
 
 
-def test_of_ten_at_once_three_are_made_and_the_next_when_one_goes(
+def test_ten_concurrent_creations_do_not_exceed_the_limit_of_three(
     controller: Controller, people: People, admin: Api
 ) -> None:
     person = people.person("greedy")
@@ -139,7 +139,7 @@ def test_of_ten_at_once_three_are_made_and_the_next_when_one_goes(
 
 
 @pytest.mark.usefixtures("strict")
-def test_the_webhook_refuses_before_anything_is_stored(people: People, admin: Api) -> None:
+def test_the_webhook_refuses_creations_over_the_limit(people: People, admin: Api) -> None:
     person = people.person("early")
     names = [f"early{number}" for number in range(LIMIT)]
     for name in names:

@@ -122,7 +122,9 @@ def betrays(answer: Object) -> bool:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=identity)
-def test_an_object_of_each_kind_is_the_tenants_own(both: Both, sample: Object) -> None:
+def test_an_object_of_each_kind_is_stored_under_the_tenants_prefix(
+    both: Both, sample: Object
+) -> None:
     eventually(lambda: _served(both, sample), what="the kind is not served")
     place = both.place(sample)
     created = both.root.create(place.tenant, sample, fieldValidation="Strict")
@@ -163,7 +165,7 @@ class Documents:
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.thorough)])
-def test_generated_objects_of_each_kind_are_the_same_through_the_gateway_and_directly(
+def test_generated_objects_are_the_same_through_the_gateway_and_directly(
     both: Both, rounds: int
 ) -> None:
     """And the same as on a cluster without a gateway, where a namespace ``prod`` is too."""

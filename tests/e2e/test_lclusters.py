@@ -124,7 +124,7 @@ def records(api: Api, name: str) -> list[tuple[str, str]]:
     return sorted((item["operation"], item.get("costCenter", "")) for item in found)
 
 
-def test_an_lcluster_is_ready_with_its_namespaces_and_its_account(
+def test_an_lcluster_gets_its_namespaces_and_account_and_becomes_ready(
     admin: Api, people: People, measurements: Measurements
 ) -> None:
     alice = people.person("alice")
@@ -146,7 +146,7 @@ def test_an_lcluster_is_ready_with_its_namespaces_and_its_account(
         assert records(admin, f"acme-{name}") == [("APPLY", "77")]
 
 
-def test_the_account_may_do_everything_in_its_namespaces_and_nothing_elsewhere(
+def test_the_account_has_all_rights_in_its_namespaces_and_none_elsewhere(
     admin: Api,
 ) -> None:
     acting = admin.acting("system:serviceaccount:lnamespace-clusters:acme")
@@ -157,7 +157,7 @@ def test_the_account_may_do_everything_in_its_namespaces_and_nothing_elsewhere(
     assert "forbidden" in refusal(acting.get, "/api/v1/secrets", status=403)
 
 
-def test_the_service_kubernetes_leads_to_the_gateway(admin: Api) -> None:
+def test_the_kubernetes_service_points_to_the_gateway(admin: Api) -> None:
     service = admin.get(ns_path("acme-default", "services", "kubernetes"))
     assert service["spec"]["clusterIP"]
     (subset,) = admin.get(ns_path("acme-default", "endpoints", "kubernetes"))["subsets"]
@@ -182,7 +182,7 @@ def test_drift_is_repaired(admin: Api) -> None:
     eventually(lambda: admin.get(binding("acme-default")).get("subjects"))
 
 
-def test_a_namespace_of_the_tenants_own_is_bound_and_charged(admin: Api) -> None:
+def test_a_namespace_of_a_tenant_gets_its_role_binding_and_billing_records(admin: Api) -> None:
     namespace(admin, "acme-prod", **{LABEL: "acme"})
     eventually(lambda: admin.find(binding("acme-prod")))
     eventually(lambda: records(admin, "acme-prod") == [("APPLY", "77")])
@@ -195,7 +195,7 @@ def test_a_namespace_of_the_tenants_own_is_bound_and_charged(admin: Api) -> None
     eventually(lambda: admin.get(path("acme"))["status"]["namespaces"] == 4)
 
 
-def test_a_manager_who_is_removed_cannot_edit_any_more(
+def test_a_removed_manager_can_no_longer_edit_the_lcluster(
     admin: Api, people: People, measurements: Measurements
 ) -> None:
     ben = people.person("ben")
@@ -206,7 +206,7 @@ def test_a_manager_who_is_removed_cannot_edit_any_more(
     measurements.note("LCluster manager removed to refused", took)
 
 
-def test_nothing_is_written_when_nothing_has_changed(
+def test_a_restarted_controller_writes_nothing(
     admin: Api, cluster: Cluster, controller: Controller
 ) -> None:
     kinds = KINDS | {"lclusters", "services", "endpoints", "endpointslices"}
@@ -232,7 +232,7 @@ def test_a_name_is_refused_while_an_object_has_its_prefix(admin: Api) -> None:
     end(admin, "taken")
 
 
-def test_an_lnamespace_cannot_have_the_prefix_of_an_lcluster(cluster: Cluster) -> None:
+def test_an_lnamespace_with_the_prefix_of_an_lcluster_is_refused(cluster: Cluster) -> None:
     body = {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "LNamespace",
@@ -244,11 +244,13 @@ def test_an_lnamespace_cannot_have_the_prefix_of_an_lcluster(cluster: Cluster) -
 
 
 @pytest.mark.parametrize("name", ["ac-me", "kube", "pvc", "a"])
-def test_a_name_with_a_dash_or_of_the_platform_is_refused(name: str, admin: Api) -> None:
+def test_an_lcluster_name_with_a_dash_or_reserved_by_the_platform_is_refused(
+    name: str, admin: Api
+) -> None:
     assert "metadata.name" in refusal(create, admin, name, status=422)
 
 
-def test_nobody_but_the_controller_writes_its_finalizer(people: People) -> None:
+def test_only_the_controller_can_write_its_finalizer(people: People) -> None:
     alice = people.person("alice")
     body = {
         "apiVersion": f"{GROUP}/v1beta1",
@@ -261,7 +263,7 @@ def test_nobody_but_the_controller_writes_its_finalizer(people: People) -> None:
     assert "controller" in refusal(alice.api.patch, path("acme"), change, status=403)
 
 
-def test_a_protected_lcluster_is_not_deleted(admin: Api) -> None:
+def test_a_protected_lcluster_cannot_be_deleted(admin: Api) -> None:
     admin.patch(path("acme"), {"spec": {"deletionProtection": True}})
     assert "protected" in refusal(admin.delete, path("acme"), status=403)
     admin.patch(path("acme"), {"spec": {"deletionProtection": False}})
@@ -280,7 +282,7 @@ def definition(group: str, **labels: str) -> Object:
     }
 
 
-def test_deletion_leaves_nothing_of_the_tenant_and_takes_nothing_else(admin: Api) -> None:
+def test_deletion_removes_only_the_tenants_objects_and_all_of_them(admin: Api) -> None:
     make(admin, "gone")
     role = {"metadata": {"name": "gone-role", "labels": {LABEL: "gone"}}, "rules": []}
     admin.create(rbac_path("clusterroles"), role)
@@ -312,7 +314,7 @@ def test_deletion_leaves_nothing_of_the_tenant_and_takes_nothing_else(admin: Api
     end(admin, "gone")
 
 
-def test_retained_namespaces_keep_what_is_in_them_and_hold_the_name(admin: Api) -> None:
+def test_retained_namespaces_keep_their_objects_and_reserve_the_name(admin: Api) -> None:
     make(admin, "kept", deletionPolicy="Retain")
     role = {"metadata": {"name": "kept-role", "labels": {LABEL: "kept"}}, "rules": []}
     admin.create(rbac_path("clusterroles"), role)
@@ -342,7 +344,7 @@ def test_retained_namespaces_keep_what_is_in_them_and_hold_the_name(admin: Api) 
     end(admin, "kept")
 
 
-def test_only_administrators_say_that_namespaces_outlive_their_lcluster(people: People) -> None:
+def test_only_administrators_can_set_the_retain_deletion_policy(people: People) -> None:
     """What stays is in use, and no limit counts it and nobody is charged for it."""
     alice = people.person("alice")
     body = manifest("forever", deletionPolicy="Retain")
@@ -351,7 +353,7 @@ def test_only_administrators_say_that_namespaces_outlive_their_lcluster(people: 
     assert "administrators" in refusal(alice.api.patch, path("acme"), change)
 
 
-def test_an_orphaning_deletion_is_refused_and_says_how_namespaces_stay(admin: Api) -> None:
+def test_an_orphaning_deletion_is_refused_unless_the_policy_is_retain(admin: Api) -> None:
     """No owner reference could be taken off the Namespaces, so they would have gone."""
     make(admin, "orphan")
     ways = (
@@ -368,7 +370,7 @@ def test_an_orphaning_deletion_is_refused_and_says_how_namespaces_stay(admin: Ap
         admin.delete(ns_path(f"orphan-{name}"))
 
 
-def test_what_an_operator_of_the_tenants_own_makes_is_left_alone(admin: Api) -> None:
+def test_objects_of_a_tenants_own_operator_are_not_changed(admin: Api) -> None:
     marks = {"app.kubernetes.io/managed-by": "lnamespace", f"{GROUP}/lnamespace": "acme-inner"}
     namespace(admin, "acme-inner", **marks, **{LABEL: "acme"})
     eventually(lambda: admin.find(binding("acme-inner")))
@@ -400,7 +402,7 @@ def test_many_lclusters_are_ready_in_seconds(admin: Api, measurements: Measureme
     measurements.note(f"{MANY} LClusters deleted", time.monotonic() - started)
 
 
-def test_the_ledger_has_an_interval_for_each_namespace(
+def test_the_ledger_has_intervals_for_each_namespace_of_an_lcluster(
     admin: Api, cluster: Cluster, tmp_path: Path
 ) -> None:
     ledger = Ledger(cluster, f"sqlite:///{tmp_path / 'ledger.db'}")
@@ -424,7 +426,7 @@ def thief(cluster: Cluster) -> Api:
     return Api(cluster.token("lnamespace-system", SERVICE_ACCOUNT))
 
 
-def test_a_stolen_token_of_the_controller_gives_no_namespace_to_a_tenant(
+def test_a_stolen_controller_token_cannot_assign_namespaces_to_a_tenant(
     admin: Api, thief: Api
 ) -> None:
     namespace(admin, "mine-x")
@@ -456,7 +458,7 @@ def test_a_stolen_token_of_the_controller_gives_no_namespace_to_a_tenant(
     )
 
 
-def test_a_stolen_token_of_the_controller_leads_no_service_elsewhere(
+def test_a_stolen_controller_token_cannot_redirect_the_kubernetes_service(
     admin: Api, thief: Api
 ) -> None:
     body: Object = {
@@ -471,9 +473,7 @@ def test_a_stolen_token_of_the_controller_leads_no_service_elsewhere(
     assert admin.find(elsewhere)
 
 
-def test_a_stolen_token_of_the_controller_deletes_nothing_of_the_platform(
-    admin: Api, thief: Api
-) -> None:
+def test_a_stolen_controller_token_cannot_delete_platform_objects(admin: Api, thief: Api) -> None:
     admin.create(CRDS, definition("platform.example.com"))
     platforms = f"{CRDS}/widgets.platform.example.com"
     assert "label of an LCluster" in refusal(thief.delete, platforms, status=403)

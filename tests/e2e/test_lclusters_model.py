@@ -47,7 +47,7 @@ def played(stage: LClusterStage, moves: Iterable[AnyMove], name: str) -> Played:
 
 
 @pytest.mark.timeout(1800, func_only=True)
-def test_people_of_lclusters_are_answered_as_the_model_says(
+def test_written_scenes_in_lclusters_match_the_model(
     stage: LClusterStage, measurements: Measurements
 ) -> None:
     report = played(stage, scenes(), "what is written down")
@@ -60,7 +60,7 @@ def test_people_of_lclusters_are_answered_as_the_model_says(
 
 @pytest.mark.thorough
 @pytest.mark.timeout(1800, func_only=True)
-def test_a_random_play_in_lclusters_is_as_the_model_says(stage: LClusterStage) -> None:
+def test_random_operations_in_lclusters_match_the_model(stage: LClusterStage) -> None:
     seed = random.randrange(10**6)
     report = played(stage, plot(seed, LENGTH), f"make soak OF=lclusters SEED={seed} STEPS={LENGTH}")
     assert report.answers > 100
@@ -73,7 +73,7 @@ def test_a_random_play_in_lclusters_is_as_the_model_says(stage: LClusterStage) -
         pytest.param(True, id="while everything fails"),
     ],
 )
-def test_a_deleted_lcluster_leaves_the_platform_as_it_was(
+def test_deleting_an_lcluster_restores_the_previous_inventory_of_the_platform(
     fails: bool, stage: LClusterStage, measurements: Measurements
 ) -> None:
     """Every object of every resource is compared, by its UID; it had one of each kind."""

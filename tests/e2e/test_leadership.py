@@ -95,7 +95,7 @@ def pair(replicas: tuple[Replica, Replica]) -> Pair:
     return Pair(leader, standby)
 
 
-def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants) -> None:
+def test_only_the_leader_writes_and_the_standby_is_ready(pair: Pair, tenants: Tenants) -> None:
     tenants.make("led", users=["una"], sudoers=["sue"])
     # A write is counted once it is answered; that it is Ready may be known before.
     expected = {"namespaces", "rolebindings", "leases", "lnamespaces/status"}
@@ -106,7 +106,7 @@ def test_one_writes_and_the_other_knows_everything(pair: Pair, tenants: Tenants)
     assert probe(pair.standby, "/livez")[0] == 200
 
 
-def test_told_to_end_it_hands_over_at_once(
+def test_a_stopped_leader_releases_its_lease_at_once(
     pair: Pair, tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:
     before = admin.get(LEASE)["spec"]["holderIdentity"]
@@ -118,7 +118,9 @@ def test_told_to_end_it_hands_over_at_once(
     tenants.make("handed-over", users=["una"])
 
 
-def test_killed_it_is_followed(pair: Pair, tenants: Tenants, measurements: Measurements) -> None:
+def test_the_standby_takes_over_from_a_killed_leader(
+    pair: Pair, tenants: Tenants, measurements: Measurements
+) -> None:
     pair.leader.kill()
     name = tenants.name("followed")
     tenants.create(name, users=["una"], sudoers=["sue"])
@@ -126,7 +128,7 @@ def test_killed_it_is_followed(pair: Pair, tenants: Tenants, measurements: Measu
     measurements.note("leader killed, created meanwhile and Ready", took)
 
 
-def test_held_up_it_writes_nothing_more(
+def test_a_suspended_leader_writes_nothing_after_its_lease_expires(
     pair: Pair, tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:
     """Held up in the middle of its work, for longer than its lease lasts.
@@ -155,7 +157,7 @@ def test_held_up_it_writes_nothing_more(
     tenants.all_ready(names)
 
 
-def test_robbed_it_ends(
+def test_a_leader_ends_when_its_lease_is_taken(
     pair: Pair, tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:
     name = tenants.make("robbed", users=["una"])
@@ -170,7 +172,9 @@ def test_robbed_it_ends(
     tenants.ready(name)
 
 
-def test_cut_off_from_the_cluster_it_ends(pair: Pair, cluster: Cluster, tenants: Tenants) -> None:
+def test_a_leader_ends_when_the_api_server_is_unreachable(
+    pair: Pair, cluster: Cluster, tenants: Tenants
+) -> None:
     cluster.kill("kube-apiserver")
     try:
         assert pair.leader.wait(FAILOVER) != 0

@@ -72,7 +72,7 @@ def recorded(tenants: Tenants, name: str) -> None:
     # DuckDB is a file as SQLite is, and tests/unit has all its queries.
     ["sqlite", "postgresql", pytest.param("duckdb", marks=pytest.mark.thorough)],
 )
-def test_a_life_in_each_database(
+def test_creation_edit_and_deletion_are_recorded_in_each_database(
     kind: str,
     cluster: Cluster,
     tmp_path: Path,
@@ -123,7 +123,7 @@ def test_a_life_in_each_database(
     assert facts["reachable"]
 
 
-def test_a_database_that_is_down_is_nobodys_trouble(
+def test_an_unavailable_database_delays_no_lnamespace_and_is_reported(
     cluster: Cluster,
     ledger: Ledger,
     alice: Person,
@@ -152,7 +152,7 @@ def test_a_database_that_is_down_is_nobodys_trouble(
     assert [row["event_id"] for row in ledger.show("-n", name)] == [f"{uid}/1/APPLY"]
 
 
-def test_what_changes_while_the_controller_is_down_is_not_lost(
+def test_changes_during_downtime_of_the_controller_are_recorded(
     cluster: Cluster,
     ledger: Ledger,
     alice: Person,
@@ -191,7 +191,7 @@ def test_what_changes_while_the_controller_is_down_is_not_lost(
     assert not [record for record in outbox(admin) if record.startswith(uid)]
 
 
-def test_an_end_that_nobody_saw_is_found(
+def test_a_deletion_missed_by_all_processes_is_recorded_on_reconciliation(
     cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants
 ) -> None:
     name = tenants.name("unseen-end")
@@ -213,7 +213,7 @@ def test_an_end_that_nobody_saw_is_found(
     assert span == (begin["valid_from"], end["valid_from"])
 
 
-def test_the_publisher_sees_what_ends_while_the_controller_is_down(
+def test_the_publisher_records_a_deletion_while_the_controller_is_down(
     cluster: Cluster,
     ledger: Ledger,
     alice: Person,
@@ -244,7 +244,7 @@ def test_the_publisher_sees_what_ends_while_the_controller_is_down(
     assert datetime.fromisoformat(rows[2]["valid_from"]) < late
 
 
-def test_a_change_past_the_dead_webhook_is_found(
+def test_a_change_made_while_the_webhook_is_down_is_recorded(
     cluster: Cluster, ledger: Ledger, alice: Person, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("past")
@@ -266,7 +266,7 @@ def test_a_change_past_the_dead_webhook_is_found(
     assert [row["cost_center"] for row in ledger.show("-n", name)] == ["4711", "9", "10"]
 
 
-def test_a_lost_database_is_filled_again(
+def test_a_lost_database_can_be_refilled_by_replay(
     cluster: Cluster, tmp_path: Path, alice: Person, tenants: Tenants
 ) -> None:
     name = tenants.name("replayed")
@@ -322,7 +322,9 @@ def _expected(said: Object) -> list[str]:
     return [center, said["owner"], said["team"], said["environment"]]
 
 
-def test_json_is_exact(hostile: tuple[Ledger, dict[str, Object]], alice: Person) -> None:
+def test_json_output_has_the_exact_values(
+    hostile: tuple[Ledger, dict[str, Object]], alice: Person
+) -> None:
     ledger, written = hostile
     rows = {row["namespace"]: row for row in ledger.show()}
     spans = {row["namespace"]: row for row in ledger.intervals()}
@@ -336,7 +338,7 @@ def test_json_is_exact(hostile: tuple[Ledger, dict[str, Object]], alice: Person)
 
 
 @pytest.mark.parametrize("what", ["show", "intervals"])
-def test_csv_is_read_back_and_no_spreadsheet_runs_it(
+def test_csv_output_reads_back_exactly_and_escapes_spreadsheet_formulas(
     what: str, hostile: tuple[Ledger, dict[str, Object]]
 ) -> None:
     ledger, written = hostile
@@ -355,7 +357,7 @@ def test_csv_is_read_back_and_no_spreadsheet_runs_it(
             assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"))
 
 
-def test_a_table_has_nothing_that_a_terminal_obeys(
+def test_table_output_contains_no_terminal_control_characters(
     hostile: tuple[Ledger, dict[str, Object]], alice: Person
 ) -> None:
     ledger, written = hostile
@@ -370,7 +372,7 @@ def test_a_table_has_nothing_that_a_terminal_obeys(
 # --- labels for other tools
 
 
-def test_the_namespace_mirrors_who_pays(
+def test_the_namespace_labels_mirror_the_billing_data(
     alice: Person, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     name = tenants.name("mirror")
@@ -411,7 +413,7 @@ PAYS = ("cost-center", "owner", "team", "environment")
 # --- the outbox is not the tenants'
 
 
-def test_the_outbox_is_out_of_a_tenants_reach(
+def test_a_tenant_cannot_create_or_change_billing_records(
     cluster: Cluster, alice: Person, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     name = tenants.name("outbox")
@@ -439,7 +441,7 @@ def test_the_outbox_is_out_of_a_tenants_reach(
     assert "ownerReferences" not in record["metadata"]
 
 
-def test_what_the_webhook_writes_cannot_be_sent(
+def test_provenance_sent_by_a_client_is_overwritten(
     alice: Person, tenants: Tenants, rights: Rights
 ) -> None:
     name = tenants.name("forged")

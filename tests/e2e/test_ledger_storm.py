@@ -304,7 +304,7 @@ def publisher(cluster: Cluster, service: StandIn) -> Iterator[Publisher]:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(300 + 3 * COUNT, func_only=True)
-def test_after_the_storm_the_ledger_says_what_happened(
+def test_the_ledger_records_every_event_once_despite_random_faults(
     cluster: Cluster,
     service: StandIn,
     publisher: Publisher,

@@ -119,7 +119,7 @@ def editors(admin: Api, prefix: str) -> set[str]:
     return {name for name in found if name.startswith(begin) and name.endswith(":editor")}
 
 
-def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
+def test_fifty_concurrent_creations_keep_to_the_limit_despite_controller_crashes(
     controller: Controller, tenants: Tenants, people: People, admin: Api
 ) -> None:
     person = people.person("greedy")
@@ -160,7 +160,7 @@ def test_of_fifty_at_once_five_are_made_though_the_controller_is_killed(
     eventually(lambda: not spaces(admin, person), 240)
 
 
-def test_a_namespace_that_stays_takes_a_slot(
+def test_a_retained_namespace_counts_against_the_limit(
     controller: Controller, tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     person = people.person("hoarder")
@@ -188,7 +188,7 @@ def test_a_namespace_that_stays_takes_a_slot(
         admin.remove(ns_path(name))
 
 
-def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
+def test_a_higher_limit_admits_waiting_lnamespaces_and_a_lower_limit_removes_none(
     controller: Controller, tenants: Tenants, people: People, admin: Api
 ) -> None:
     person = people.person("grower")
@@ -218,7 +218,7 @@ def test_a_higher_limit_makes_those_that_wait_and_a_lower_one_harms_nobody(
         admin.remove(lns_path(name))
 
 
-def test_who_waits_is_told_so_at_once(
+def test_a_creation_over_the_limit_is_reported_at_once(
     people: People, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     person = people.person("waiter")
@@ -236,7 +236,7 @@ def test_who_waits_is_told_so_at_once(
         admin.remove(lns_path(f"wait-{number}"))
 
 
-def test_the_webhook_refuses_before_anything_is_stored(
+def test_the_webhook_refuses_creations_over_the_limit(
     strict: Webhook, people: People, admin: Api
 ) -> None:
     person = people.person("early")
@@ -263,7 +263,7 @@ def test_the_webhook_refuses_before_anything_is_stored(
 
 
 @pytest.mark.usefixtures("strict")
-def test_service_accounts_are_no_way_around_it(
+def test_creations_by_service_accounts_count_against_the_limit(
     tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     person = people.person("minter")

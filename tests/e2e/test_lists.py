@@ -29,7 +29,7 @@ def counts(tenants: Tenants, name: str) -> tuple[int, int, int]:
     return users, managers, sudoers
 
 
-def test_one_person_sudoer_of_fifty(
+def test_one_person_can_be_sudoer_of_fifty_lnamespaces(
     tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     person = people.person("fifty")
@@ -67,7 +67,9 @@ def test_one_person_sudoer_of_fifty(
     eventually(lambda: not any(rights.sudoes(person.who, name) for name in names))
 
 
-def test_own_objects_go_with_the_last_lnamespace(tenants: Tenants, admin: Api) -> None:
+def test_a_persons_own_objects_are_deleted_with_the_last_lnamespace(
+    tenants: Tenants, admin: Api
+) -> None:
     names = [tenants.make("lonely", sudoers=["lonely"]) for _ in range(2)]
     assert len(own_objects(admin, "lonely")) == 2
     for name in names:
@@ -76,7 +78,7 @@ def test_own_objects_go_with_the_last_lnamespace(tenants: Tenants, admin: Api) -
     eventually(lambda: own_objects(admin, "lonely") == [])
 
 
-def test_emptied_lists_take_everything(tenants: Tenants, rights: Rights) -> None:
+def test_emptied_lists_revoke_all_access(tenants: Tenants, rights: Rights) -> None:
     who = user("emptied")
     name = tenants.make("emptied", users=[who.user], managers=[who.user], sudoers=[who.user])
     eventually(lambda: rights.works(who, name) and rights.sudoes(who, name))
@@ -94,7 +96,7 @@ def test_emptied_lists_take_everything(tenants: Tenants, rights: Rights) -> None
     assert counts(tenants, name) == (0, 0, 0)
 
 
-def test_full_lists(tenants: Tenants, rights: Rights) -> None:
+def test_lists_of_maximum_length_grant_and_revoke_access(tenants: Tenants, rights: Rights) -> None:
     sizes = {"users": 250, "managers": 50, "sudoers": 50}
     lists = {field: [f"{field}-{n}" for n in range(most)] for field, most in sizes.items()}
     name = tenants.make("crowd", **lists)
@@ -114,7 +116,7 @@ def test_full_lists(tenants: Tenants, rights: Rights) -> None:
     assert rights.sudoes(user("sudoers-19"), name)
 
 
-def test_entries_end_at_their_second(
+def test_entries_expire_at_their_time(
     tenants: Tenants, rights: Rights, measurements: Measurements, admin: Api
 ) -> None:
     brief, stays = user("brief"), user("stays-longer")
@@ -149,7 +151,7 @@ def test_entries_end_at_their_second(
     eventually(lambda: own_objects(admin, "brief") == [])
 
 
-def test_an_end_can_be_put_off_and_brought_forward(tenants: Tenants, rights: Rights) -> None:
+def test_an_expiry_time_can_be_postponed_and_advanced(tenants: Tenants, rights: Rights) -> None:
     ann, ben = user("put-off"), user("brought-forward")
     name = tenants.make("moved", users=[ending("put-off", soon(1.5))])
     tenants.edit(name, users=[ending("put-off", soon(600)), ending("brought-forward", soon(600))])
@@ -162,7 +164,7 @@ def test_an_end_can_be_put_off_and_brought_forward(tenants: Tenants, rights: Rig
     assert rights.works(ann, name)
 
 
-def test_what_has_ended_already_gives_nothing(tenants: Tenants, rights: Rights) -> None:
+def test_an_expired_entry_grants_no_access(tenants: Tenants, rights: Rights) -> None:
     late = user("too-late")
     lists = {field: [ending("too-late", soon(-1))] for field in LISTS}
     name = tenants.make("ended", **lists)
@@ -171,7 +173,7 @@ def test_what_has_ended_already_gives_nothing(tenants: Tenants, rights: Rights) 
         assert not right(late, name)
 
 
-def test_one_person_written_twice_has_the_longer_time(tenants: Tenants, rights: Rights) -> None:
+def test_a_person_listed_twice_has_the_later_expiry_time(tenants: Tenants, rights: Rights) -> None:
     """A ServiceAccount may also be written as a User; both entries are one person."""
     from_user = "system:serviceaccount:default:twice"
     end = soon(1.5)

@@ -42,7 +42,9 @@ class Since:
         return metric(self._process, name, **labels) - self._before[key]
 
 
-def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
+def test_latencies_of_readiness_and_revocation_are_measured(
+    controller: Controller, tenants: Tenants
+) -> None:
     # Deletions of tests before are revocations too, and may not have been counted yet.
     settled(lambda: metric(controller, f"{C}edit_to_revoked_seconds_count"))
     since = Since(controller).note(f"{C}create_to_ready_seconds_count")
@@ -62,7 +64,9 @@ def test_what_people_wait_for(controller: Controller, tenants: Tenants) -> None:
     assert 0 < since(f"{C}edit_to_revoked_seconds_sum") <= time.monotonic() - started
 
 
-def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> None:
+def test_api_requests_reconciles_and_drift_repairs_are_counted(
+    controller: Controller, tenants: Tenants, admin: Api
+) -> None:
     since = Since(controller).note(f"{C}drift_repaired_total")
     wrote = {"verb": "create", "resource": "rolebindings", "code": "201"}
     since.note(f"{C}api_requests_total", **wrote).note(f"{C}queue_wait_seconds_count")
@@ -81,7 +85,7 @@ def test_what_is_done(controller: Controller, tenants: Tenants, admin: Api) -> N
     assert metric(controller, f"{C}watch_silence_seconds", resource="lnamespaces") < 90
 
 
-def test_what_is_not_ready_is_told_by_its_reason(
+def test_lnamespaces_that_are_not_ready_are_counted_by_reason(
     controller: Controller, tenants: Tenants, admin: Api
 ) -> None:
     before = metric(controller, f"{C}lnamespaces", reason="Conflict")
@@ -94,7 +98,9 @@ def test_what_is_not_ready_is_told_by_its_reason(
     eventually(lambda: metric(controller, f"{C}lnamespaces", reason="Conflict") == before)
 
 
-def test_what_the_webhook_does(webhook: Webhook, tenants: Tenants, people: People) -> None:
+def test_webhook_requests_refusals_and_resolutions_are_counted(
+    webhook: Webhook, tenants: Tenants, people: People
+) -> None:
     eve, name = people.person("leaves-nobody"), tenants.name("let-in")
     since = Since(webhook).note(f"{W}refusals_total").note(f"{W}resolutions_total")
     since.note(f"{W}requests_total", code="200")
@@ -118,7 +124,9 @@ def _refusal(person: Person, name: str) -> str:
     raise AssertionError("nobody is left")
 
 
-def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenants) -> None:
+def test_the_ledger_exports_written_rows_and_its_backlog(
+    cluster: Cluster, tenants: Tenants
+) -> None:
     tenants.make("charged", users=["una"])
     publisher = cluster.publisher("sqlite://")
     publisher.start()
@@ -131,7 +139,9 @@ def test_the_ledger_tells_how_far_it_is_behind(cluster: Cluster, tenants: Tenant
         publisher.stop()
 
 
-def test_nobodys_name_is_in_it(controller: Controller, webhook: Webhook, tenants: Tenants) -> None:
+def test_metrics_contain_no_names_of_people_or_lnamespaces(
+    controller: Controller, webhook: Webhook, tenants: Tenants
+) -> None:
     name = tenants.make("secretive", users=["una-of-the-lists"], sudoers=["sue-of-the-lists"])
     known = {series for each in PROCESSES.values() for one in each.all() for series in one.series}
     for process in (controller, webhook):
@@ -142,7 +152,9 @@ def test_nobodys_name_is_in_it(controller: Controller, webhook: Webhook, tenants
         assert {series for series in shown if not series.endswith("_created")} <= known
 
 
-def test_they_live_and_are_ready(controller: Controller, webhook: Webhook) -> None:
+def test_controller_and_webhook_report_liveness_and_readiness(
+    controller: Controller, webhook: Webhook
+) -> None:
     for process in (controller, webhook):
         assert probe(process, "/livez") == (200, "ok\n")
         assert probe(process, "/readyz") == (200, "ok\n")
@@ -191,14 +203,16 @@ MODES = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_alert_says_of_which_instance_it_is(mode: str, cluster: Cluster) -> None:
+def test_every_alert_has_the_namespace_of_its_instance(mode: str, cluster: Cluster) -> None:
     """Most sum the namespace away: two instances in trouble sent one and the same alert."""
     for alert in rules(cluster, *MODES[mode])[0]["rules"]:
         assert alert["labels"]["namespace"] == "ours", alert["alert"]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_runbook_url_is_a_url(mode: str, cluster: Cluster) -> None:
+def test_every_alert_links_its_runbook_section_as_a_url_or_a_file(
+    mode: str, cluster: Cluster
+) -> None:
     """Without an address of the platform's own, an alert names the file and says no URL."""
     for alert in rules(cluster, *MODES[mode])[0]["rules"]:
         page = f"#{alert['alert'].lower()}"
@@ -209,7 +223,7 @@ def test_a_runbook_url_is_a_url(mode: str, cluster: Cluster) -> None:
             assert said == {"runbook": f"docs/runbook.md{page}"}
 
 
-def test_without_a_ledger_nothing_waits_for_one(cluster: Cluster) -> None:
+def test_a_release_without_a_ledger_has_no_ledger_alerts(cluster: Cluster) -> None:
     found = rules(cluster, "ledger.enabled=false")[0]["rules"]
     assert not [alert["alert"] for alert in found if "lnamespace_ledger" in alert["expr"]]
 
@@ -220,7 +234,7 @@ def test_without_a_ledger_nothing_waits_for_one(cluster: Cluster) -> None:
 )
 @pytest.mark.timeout(_BUILD)
 @pytest.mark.parametrize("mode", MODES)
-def test_the_alerts_fire_when_they_should_and_not_otherwise(
+def test_alerts_fire_exactly_in_the_cases_of_the_promtool_tests(
     mode: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     dashboard = [{"name": "dashboard", "rules": recorded(shown_queries())}]

@@ -24,7 +24,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD.values(), ids=ODD)
-def test_an_odd_user_does_everything(
+def test_a_user_with_an_unusual_name_can_use_every_feature(
     name: str, people: People, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     person = people.person(name)
@@ -48,7 +48,7 @@ def test_an_odd_user_does_everything(
     assert [item["rules"][0]["resourceNames"] for item in own] == [[name]]
 
 
-def test_names_that_only_look_alike_are_different_people(tenants: Tenants, rights: Rights) -> None:
+def test_similar_user_names_are_different_people(tenants: Tenants, rights: Rights) -> None:
     name = tenants.make("alike", users=["bob"], managers=["bob"], sudoers=["bob"])
     eventually(lambda: rights.sudoes(user("bob"), name))
     for other in ("Bob", "BOB", "bob@example.com", "b0b", "b\u043eb", "bob:", "default:bob"):
@@ -58,7 +58,9 @@ def test_names_that_only_look_alike_are_different_people(tenants: Tenants, right
         assert not rights.may(who, become(who))
 
 
-def test_sixty_three_characters(people: People, tenants: Tenants, rights: Rights) -> None:
+def test_an_lnamespace_name_may_have_63_characters_and_no_more(
+    people: People, tenants: Tenants, rights: Rights
+) -> None:
     alice, longest = people.person("alice"), "x" * 62 + "z"
     alice.kubectl("create", "lns", longest).ok()
     assert rights.works(alice.who, longest)
@@ -71,7 +73,7 @@ def test_sixty_three_characters(people: People, tenants: Tenants, rights: Rights
 
 
 @pytest.mark.parametrize("spelling", ["as a ServiceAccount", "as a User"])
-def test_a_service_account_on_every_list(
+def test_a_service_account_can_be_on_every_list(
     spelling: str, people: People, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     as_user = spelling == "as a User"
@@ -94,7 +96,7 @@ def _uses_it(robot: Person, name: str) -> None:
     robot.kubectl("lns", "grant", name, "--user", "somebody").ok()
 
 
-def test_a_service_account_of_the_namespace_itself_is_a_sudoer_from_the_start(
+def test_a_service_account_of_the_namespace_itself_is_a_sudoer_at_once(
     people: People, tenants: Tenants, rights: Rights
 ) -> None:
     names = [tenants.name("own-robot") for _ in range(20)]
@@ -107,7 +109,7 @@ def test_a_service_account_of_the_namespace_itself_is_a_sudoer_from_the_start(
     robot.kubectl("sudo", "-n", names[0], "get", "rolebindings").ok()
 
 
-def test_a_service_account_of_a_namespace_that_comes_later(
+def test_a_service_account_of_a_later_namespace_becomes_a_sudoer(
     tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     later = tenants.name("comes-later")
@@ -123,7 +125,9 @@ def test_a_service_account_of_a_namespace_that_comes_later(
     eventually(lambda: rights.sudoes(account(later, "bot"), name))
 
 
-def test_an_lnamespace_called_like_a_part_of_our_names(tenants: Tenants, rights: Rights) -> None:
+def test_lnamespaces_named_like_parts_of_managed_names_work(
+    tenants: Tenants, rights: Rights
+) -> None:
     names = ("self-impersonator", "editor", "sudoer-impersonator", "system", "x-sudoers")
     for name in names:
         tenants.create(name, users=[f"u-{name}"], managers=[f"m-{name}"], sudoers=[f"s-{name}"])

@@ -40,20 +40,24 @@ def kubectl(person: Person, path: str, *words: str) -> Result:
     return person.run("kubectl", *words, PATH=path)
 
 
-def test_it_is_the_oldest(alice: Person, path: str) -> None:
+def test_client_and_server_are_the_oldest_supported_version(alice: Person, path: str) -> None:
     told = json.loads(kubectl(alice, path, "version", "-o", "json").ok())
     for which in ("clientVersion", "serverVersion"):
         assert told[which]["gitVersion"] == f"v{VERSIONS.kubernetes}"
 
 
-def test_kubectl_lns_create_creates(alice: Person, path: str, tenants: Tenants) -> None:
+def test_kubectl_lns_create_creates_an_lnamespace(
+    alice: Person, path: str, tenants: Tenants
+) -> None:
     name = tenants.name("old")
     made = kubectl(alice, path, "lns", "create", name, "--cost-center", "R-1")
     assert made.ok() == f"{QUALIFIED}/{name} created\n"
     kubectl(alice, path, "create", "configmap", "one", "-n", name).ok()
 
 
-def test_the_name_hides_the_plugin_of_create(alice: Person, path: str, tenants: Tenants) -> None:
+def test_kubectl_create_lns_requires_flags_before_the_name(
+    alice: Person, path: str, tenants: Tenants
+) -> None:
     """kubectl before 1.31 takes all the words for the plugin's name, as docs/commands.md says."""
     name = tenants.name("old")
     assert kubectl(alice, path, "create", "lns", name).code != 0
@@ -62,7 +66,7 @@ def test_the_name_hides_the_plugin_of_create(alice: Person, path: str, tenants: 
     )
 
 
-def test_everything_else_works(
+def test_other_commands_work_with_the_oldest_kubectl(
     alice: Person, people: People, path: str, tenants: Tenants, rights: Rights
 ) -> None:
     name, bob = tenants.name("old"), people.person("bob")

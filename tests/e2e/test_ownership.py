@@ -49,7 +49,7 @@ def has_nothing(rights: Rights, name: str, *everybody: Who) -> bool:
     )
 
 
-def test_a_namespace_that_exists_is_not_touched(
+def test_an_existing_namespace_is_not_changed(
     tenants: Tenants, people: People, admin: Api, rights: Rights
 ) -> None:
     alice, name = people.person("alice"), tenants.name("exists")
@@ -74,7 +74,7 @@ def test_a_namespace_that_exists_is_not_touched(
     eventually(lambda: rights.works(alice.who, name) and rights.sudoes(alice.who, name))
 
 
-def test_giving_it_up_leaves_the_namespace_that_exists(
+def test_deleting_an_lnamespace_in_conflict_keeps_the_namespace(
     tenants: Tenants, people: People, admin: Api, rights: Rights
 ) -> None:
     alice, name = people.person("alice"), tenants.name("given-up")
@@ -88,7 +88,7 @@ def test_giving_it_up_leaves_the_namespace_that_exists(
     assert admin.get(ns_path(name)) == before
 
 
-def test_adoption_is_an_admins_act(
+def test_only_an_administrator_can_adopt_a_namespace(
     tenants: Tenants, people: People, admin: Api, rights: Rights
 ) -> None:
     alice, name = people.person("alice"), tenants.name("adopted")
@@ -126,7 +126,7 @@ def held(admin: Api, name: str) -> Iterator[None]:
         admin.patch(path, {"metadata": {"finalizers": None}})
 
 
-def test_made_anew_by_another_person_while_the_old_one_is_still_going(
+def test_an_lnamespace_recreated_by_another_person_waits_for_the_old_namespace(
     tenants: Tenants, people: People, admin: Api, rights: Rights
 ) -> None:
     alice, bob, name = people.person("alice"), people.person("bob"), tenants.name("anew")
@@ -155,7 +155,7 @@ def test_made_anew_by_another_person_while_the_old_one_is_still_going(
     assert admin.items(ns_path(name, "configmaps"), fieldSelector="metadata.name=held") == []
 
 
-def test_rights_end_when_deletion_begins_though_a_finalizer_holds_the_lnamespace(
+def test_rights_are_revoked_when_deletion_begins_despite_a_finalizer(
     tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     who = user("finalist")
@@ -174,7 +174,7 @@ def test_rights_end_when_deletion_begins_though_a_finalizer_holds_the_lnamespace
     eventually(lambda: admin.find(ns_path(name)) is None)
 
 
-def test_a_foreground_deletion_that_a_stranger_holds_up_takes_everybodys_access_all_the_same(
+def test_a_foreground_deletion_blocked_by_a_foreign_dependent_revokes_access(
     tenants: Tenants, rights: Rights, admin: Api
 ) -> None:
     """Kubernetes lets anybody call anything an owner that is to wait, in whatever namespace."""
@@ -201,7 +201,7 @@ def test_a_foreground_deletion_that_a_stranger_holds_up_takes_everybodys_access_
     admin.patch(f"{maps}/{name}", {"metadata": {"finalizers": None}})
 
 
-def test_retain_keeps_the_namespace_and_nobodys_access(
+def test_retain_keeps_the_namespace_and_revokes_all_access(
     tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     alice, bob, name = people.person("alice"), people.person("bob"), tenants.name("retained")
@@ -240,7 +240,7 @@ def _collected(admin: Api, name: str) -> None:
     assert "deletionTimestamp" not in admin.get(ns_path(name))["metadata"]
 
 
-def test_retain_can_be_chosen_and_unchosen_later(tenants: Tenants, admin: Api) -> None:
+def test_the_deletion_policy_can_be_changed_later(tenants: Tenants, admin: Api) -> None:
     name = tenants.make("changes-its-mind")
 
     def owners() -> list[str]:
@@ -256,7 +256,9 @@ def test_retain_can_be_chosen_and_unchosen_later(tenants: Tenants, admin: Api) -
     eventually(lambda: admin.find(ns_path(name)) is None)
 
 
-def test_deletion_protection(tenants: Tenants, people: People, admin: Api, rights: Rights) -> None:
+def test_deletion_protection_refuses_every_deletion_until_it_is_lifted(
+    tenants: Tenants, people: People, admin: Api, rights: Rights
+) -> None:
     alice, name = people.person("alice"), tenants.name("protected")
     alice.kubectl("create", "lns", name, "--deletion-protection").ok()
     eventually(lambda: rights.edits(alice.who, name))
@@ -270,7 +272,7 @@ def test_deletion_protection(tenants: Tenants, people: People, admin: Api, right
     eventually(lambda: admin.find(ns_path(name)) is None)
 
 
-def test_deleted_with_its_namespace_orphaned(
+def test_an_orphaning_deletion_keeps_the_namespace_and_revokes_all_access(
     tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     """A manager may ask for that; it is Retain by another name, and nobody keeps any right."""
@@ -286,7 +288,7 @@ def test_deleted_with_its_namespace_orphaned(
     assert has_nothing(rights, name, alice.who)
 
 
-def test_deleted_only_after_its_namespace(
+def test_a_foreground_deletion_waits_for_the_namespace(
     tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:
     alice, name = people.person("alice"), tenants.name("foreground")

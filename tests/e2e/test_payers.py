@@ -84,7 +84,7 @@ def charged(person: Person, name: str, *flags: str) -> tuple[str, str]:
         ("payer-f", ("finance",), ("--cost-center", "99"), ("99", "Explicit")),
     ],
 )
-def test_who_pays(
+def test_the_cost_center_follows_groups_users_and_explicit_choice(
     name: str,
     groups: tuple[str, ...],
     flags: tuple[str, ...],
@@ -96,7 +96,7 @@ def test_who_pays(
 
 
 @pytest.mark.usefixtures("payers")
-def test_a_refusal_says_what_to_type_and_that_works(people: People, tenants: Tenants) -> None:
+def test_a_refusal_lists_the_flags_that_resolve_it(people: People, tenants: Tenants) -> None:
     torn = people.person("payer-torn", "red", "green")
     name = tenants.name("torn")
     assert torn.kubectl("create", "lns", name).refused() == (
@@ -112,7 +112,7 @@ def test_a_refusal_says_what_to_type_and_that_works(people: People, tenants: Ten
     assert tenants.ready(name)["spec"]["billing"]["team"] == "reds"
 
 
-def test_what_was_decided_stays_until_somebody_changes_it(
+def test_a_resolved_cost_center_stays_until_it_is_edited(
     people: People, tenants: Tenants, payers: PayersFile, rights: Rights
 ) -> None:
     red = people.person("payer-red", "red")
@@ -133,7 +133,7 @@ def test_what_was_decided_stays_until_somebody_changes_it(
 
 
 @pytest.mark.usefixtures("payers")
-def test_under_sudo_groups_do_not_count_and_that_is_said(
+def test_groups_of_the_person_do_not_count_under_sudo(
     people: People, tenants: Tenants, rights: Rights
 ) -> None:
     red = people.person("payer-red", "red")
@@ -152,7 +152,7 @@ def test_under_sudo_groups_do_not_count_and_that_is_said(
 
 
 @pytest.mark.usefixtures("payers")
-def test_a_name_that_a_tenant_chose_charges_nobody(
+def test_a_group_named_after_a_tenants_lnamespace_cannot_charge_others(
     people: People, tenants: Tenants, rights: Rights
 ) -> None:
     """Its sudoers and its ServiceAccounts are in groups that fit the pattern."""
@@ -169,7 +169,7 @@ def test_a_name_that_a_tenant_chose_charges_nobody(
 
 
 @pytest.mark.usefixtures("payers")
-def test_a_service_account_is_charged_as_where_it_lives(
+def test_a_service_account_inherits_the_payer_of_its_namespace(
     people: People, tenants: Tenants, rights: Rights
 ) -> None:
     red = people.person("payer-red", "red")
@@ -187,7 +187,7 @@ def test_a_service_account_is_charged_as_where_it_lives(
     assert 'you may not charge "2"' in refused.refused()
 
 
-def test_the_file_is_read_anew_and_a_wrong_one_changes_nothing(
+def test_the_payers_file_is_reloaded_and_an_invalid_file_is_ignored(
     people: People, tenants: Tenants, payers: PayersFile, cluster: Cluster
 ) -> None:
     red = people.person("payer-red", "red")
@@ -204,7 +204,7 @@ def test_the_file_is_read_anew_and_a_wrong_one_changes_nothing(
 
 
 @pytest.mark.usefixtures("payers")
-def test_the_ledger_command_tells_who_pays_since_when_and_why(
+def test_the_ledger_command_shows_payer_start_and_reason(
     people: People, tenants: Tenants, cluster: Cluster
 ) -> None:
     red = people.person("payer-red", "red")

@@ -104,7 +104,7 @@ OF_CONFIGURATIONS: dict[str, Object] = {
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=["mutating", "validating"])
 @pytest.mark.parametrize("change", OF_CONFIGURATIONS.values(), ids=OF_CONFIGURATIONS)
-def test_a_stolen_token_of_the_webhook_redirects_nothing(
+def test_a_stolen_webhook_token_cannot_change_webhook_configurations(
     change: Object, path: str, thief: Api, admin: Api
 ) -> None:
     before = admin.get(path)
@@ -112,7 +112,7 @@ def test_a_stolen_token_of_the_webhook_redirects_nothing(
     assert admin.get(path) == before
 
 
-def test_it_adds_no_webhook(thief: Api, admin: Api) -> None:
+def test_a_stolen_webhook_token_cannot_add_a_webhook(thief: Api, admin: Api) -> None:
     for path in CONFIGURATIONS:
         another = admin.get(path)["webhooks"][0] | {"name": "more.example.com"}
         change = [{"op": "add", "path": "/webhooks/-", "value": another}]
@@ -135,14 +135,16 @@ OF_THE_CRD: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("change", OF_THE_CRD.values(), ids=OF_THE_CRD)
-def test_it_changes_nothing_in_the_definition(change: Object, thief: Api, admin: Api) -> None:
+def test_a_stolen_webhook_token_cannot_change_the_crd(
+    change: Object, thief: Api, admin: Api
+) -> None:
     before = admin.get(CRD)
     assert NOTHING_ELSE in refusal(thief.patch, CRD, change)
     assert refusal(thief.patch, f"{CRD}/status", {"status": {"storedVersions": ["v1alpha1"]}})
     assert admin.get(CRD) == before
 
 
-def test_it_weakens_no_rule_of_the_schema(thief: Api, admin: Api) -> None:
+def test_a_stolen_webhook_token_cannot_weaken_the_crd_schema(thief: Api, admin: Api) -> None:
     for path in ("description", "properties/spec/x-kubernetes-validations"):
         change = {"op": "add", "path": f"/spec/versions/0/schema/openAPIV3Schema/{path}"}
         value: Any = "x" if path == "description" else []
@@ -151,7 +153,7 @@ def test_it_weakens_no_rule_of_the_schema(thief: Api, admin: Api) -> None:
     assert admin.get(CRD)["spec"]["conversion"]["strategy"] == "Webhook"
 
 
-def test_what_the_webhook_needs_is_allowed(thief: Api, admin: Api) -> None:
+def test_the_webhook_can_update_its_ca_bundles(thief: Api, admin: Api) -> None:
     """Else the tests above would hold for a policy that forbids everything."""
     for path in (*CONFIGURATIONS, CRD):
         whole = admin.get(path)
@@ -166,7 +168,7 @@ def test_what_the_webhook_needs_is_allowed(thief: Api, admin: Api) -> None:
     assert thief.get(f"{SECRETS}/{CERTIFICATE}")
 
 
-def test_it_makes_no_tokens_of_other_accounts(thief: Api) -> None:
+def test_a_stolen_webhook_token_cannot_create_tokens_of_other_accounts(thief: Api) -> None:
     token: Object = {
         "metadata": {"annotations": {"kubernetes.io/service-account.name": SERVICE_ACCOUNT}},
         "type": "kubernetes.io/service-account-token",
@@ -184,7 +186,7 @@ def test_it_makes_no_tokens_of_other_accounts(thief: Api) -> None:
     assert refusal(thief.create, account, request)
 
 
-def test_it_reads_and_writes_nothing_else(thief: Api, name: str) -> None:
+def test_a_stolen_webhook_token_cannot_read_or_write_other_objects(thief: Api, name: str) -> None:
     assert refusal(thief.items, SECRETS)
     assert refusal(thief.delete, f"{SECRETS}/{CERTIFICATE}")
     assert refusal(thief.items, ns_path("kube-system", "secrets"))
@@ -197,7 +199,7 @@ def test_it_reads_and_writes_nothing_else(thief: Api, name: str) -> None:
         assert refusal(thief.get, path.rpartition("/")[0])
 
 
-def test_an_upgrade_of_the_chart_leaves_the_trust_alone(cluster: Cluster, admin: Api) -> None:
+def test_a_chart_upgrade_keeps_the_ca_bundles(cluster: Cluster, admin: Api) -> None:
     before = {path: _clients(admin, path) for path in (*CONFIGURATIONS, CRD)}
     assert all("caBundle" in client for clients in before.values() for client in clients)
     cluster.helm("upgrade", "--set=payers.default.costCenter=other")
@@ -258,7 +260,9 @@ def record(title: str) -> Object:
     }
 
 
-def test_nobody_cooks_the_books(greedy: Api, admin: Api, cluster: Cluster) -> None:
+def test_billing_records_are_immutable_and_protected_from_tenants(
+    greedy: Api, admin: Api, cluster: Cluster
+) -> None:
     controller = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
     ledger = Api(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT))
     webhook = Api(cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT))
@@ -298,7 +302,7 @@ def test_the_ledger_alone_says_what_follows_an_event(cluster: Cluster, operation
         assert refusal(ledger.create, RECORDS, following, status=422)
 
 
-def test_costs_and_names_are_not_for_everybody(alice: Person, sudo: Api) -> None:
+def test_tenants_cannot_list_or_create_billing_records(alice: Person, sudo: Api) -> None:
     for api in (alice.api, sudo):
         assert refusal(api.items, RECORDS)
         assert refusal(api.create, RECORDS, record("4"))
@@ -307,7 +311,7 @@ def test_costs_and_names_are_not_for_everybody(alice: Person, sudo: Api) -> None
 # --- LNamespaces
 
 
-def test_protection_holds_in_either_version_and_for_everybody(
+def test_deletion_protection_holds_in_both_versions_and_for_administrators(
     tenants: Tenants, people: People, admin: Api, rights: Rights
 ) -> None:
     name = tenants.make("kept", managers=["mona"], sudoers=["mona"], deletionProtection=True)
@@ -326,7 +330,7 @@ def test_protection_holds_in_either_version_and_for_everybody(
     assert "deletionTimestamp" not in tenants.get(name)["metadata"]
 
 
-def test_the_status_is_written_by_the_controller_alone(
+def test_the_status_can_be_written_only_by_the_controller(
     name: str, greedy: Api, sudo: Api, thief: Api
 ) -> None:
     """By RBAC; who gives others a wildcard gives them this as well."""
@@ -379,7 +383,7 @@ HOW = tuple(_attempts(""))
 
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("how", HOW)
-def test_what_we_say_on_a_namespace_is_not_for_sudoers(
+def test_a_sudoer_cannot_change_managed_labels_of_a_namespace(
     how: str, label: str, name: str, sudo: Api, admin: Api
 ) -> None:
     before = admin.get(ns_path(name))["metadata"]["labels"]
@@ -399,7 +403,7 @@ OBEYED = (
 
 
 @pytest.mark.parametrize("key", OBEYED)
-def test_what_plugins_obey_on_a_namespace_is_not_for_sudoers(
+def test_a_sudoer_cannot_set_annotations_that_admission_plugins_obey(
     key: str, name: str, sudo: Api, admin: Api
 ) -> None:
     """They put themselves on other nodes, or into another project of the cloud."""
@@ -427,7 +431,7 @@ def test_what_plugins_obey_on_a_namespace_is_not_for_sudoers(
     assert admin.get(path)["metadata"]["annotations"][key] == "theirs"
 
 
-def test_a_namespace_has_no_more_labels_than_the_controller_can_keep(
+def test_a_sudoer_cannot_give_a_namespace_more_than_256_labels(
     name: str, sudo: Api, admin: Api
 ) -> None:
     """11,000 of them, as a sudoer could put there, took 3 MB of its memory for each Namespace."""
@@ -443,7 +447,7 @@ def test_a_namespace_has_no_more_labels_than_the_controller_can_keep(
     assert "at most 256 labels" in refusal(partial(sudo.patch, path, labels(one="more")))
 
 
-def test_nor_for_the_service_accounts_that_they_become(
+def test_a_service_account_of_a_sudoer_cannot_change_protected_metadata(
     name: str, sudo: Api, people: People, admin: Api, rights: Rights
 ) -> None:
     strong = people.account(name, "stronger")
@@ -468,7 +472,7 @@ def test_nor_for_the_service_accounts_that_they_become(
     assert admin.get(ns_path(name))["metadata"]["labels"] == before
 
 
-def test_the_controllers_token_says_so_only_where_an_lnamespace_is(
+def test_the_controller_can_label_only_namespaces_of_lnamespaces(
     cluster: Cluster, name: str, admin: Api
 ) -> None:
     controller = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
@@ -484,7 +488,7 @@ def test_the_controllers_token_says_so_only_where_an_lnamespace_is(
 # --- the definitions
 
 
-def test_the_definitions_cannot_be_deleted_by_mistake(admin: Api) -> None:
+def test_the_crds_cannot_be_deleted_by_mistake(admin: Api) -> None:
     records = CRD.replace("lnamespaces.", "billingrecords.")
     assert "it would delete every LNamespace" in refusal(admin.delete, CRD)
     assert "not in the ledger yet" in refusal(admin.delete, records)

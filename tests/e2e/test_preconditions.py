@@ -117,7 +117,7 @@ async def test_a_deletion_is_refused_for_another_uid_and_for_an_old_version(
     assert unchanged(admin, there)
 
 
-async def test_what_is_there_is_not_created_again(
+async def test_creating_an_existing_object_is_refused(
     client: Client, there: tuple[str, Object]
 ) -> None:
     path, made = there
@@ -128,7 +128,7 @@ async def test_what_is_there_is_not_created_again(
         await client.create(path.rpartition("/")[0], msgspec.json.encode(body | meta | rest))
 
 
-async def test_a_status_is_refused_for_another_uid_by_a_json_patch(
+async def test_a_json_patch_of_a_status_is_refused_for_another_uid(
     admin: Api, client: Client, tenants: Tenants
 ) -> None:
     """Of a merge patch the API server takes the status alone: its UID refuses nothing there."""
@@ -150,13 +150,13 @@ async def test_a_status_is_refused_for_another_uid_by_a_json_patch(
     await client.patch_json(f"{path}/status", ours)
 
 
-async def test_the_status_of_what_is_gone_is_not_found(client: Client) -> None:
+async def test_a_status_patch_of_a_deleted_object_is_not_found(client: Client) -> None:
     operations: list[Object] = [{"op": "test", "path": "/metadata/uid", "value": ANOTHER_UID}]
     with pytest.raises(errors.NotFound):
         await client.patch_json(f"{lns_path('precondition-none')}/status", operations)
 
 
-async def test_a_status_that_is_not_allowed_is_invalid_and_no_conflict(
+async def test_an_invalid_status_is_reported_as_invalid_and_not_as_a_conflict(
     admin: Api, client: Client, tenants: Tenants
 ) -> None:
     """Tried again at once, as a conflict is, it would be refused for ever."""

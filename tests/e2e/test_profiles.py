@@ -103,14 +103,16 @@ def labels(admin: Api, name: str) -> dict[str, str]:
 # --- what is made, and when
 
 
-def test_a_namespace_has_what_its_profile_gives(name: str, admin: Api, tenants: Tenants) -> None:
+def test_a_namespace_has_the_objects_and_labels_of_its_profile(
+    name: str, admin: Api, tenants: Tenants
+) -> None:
     assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
     assert labels(admin, name).items() >= DEFAULT["labels"].items()
     told = condition(tenants.get(name), "GuardRailsReady")
     assert (told["status"], told["reason"]) == ("True", "InPlace")
 
 
-def test_it_is_there_before_anybody_gets_in(tenants: Tenants, admin: Api) -> None:
+def test_profile_objects_are_created_before_role_bindings(tenants: Tenants, admin: Api) -> None:
     """By the API server's own count of writes; a quota is written again when it is used."""
     name = tenants.make("first", users=["ursula"])
     bindings = admin.items(rbac_path("rolebindings", namespace=name))
@@ -120,7 +122,7 @@ def test_it_is_there_before_anybody_gets_in(tenants: Tenants, admin: Api) -> Non
         assert int(made["resourceVersion"]) < first
 
 
-def test_the_quota_holds(name: str, alice: Person, admin: Api) -> None:
+def test_the_quota_of_a_profile_is_enforced(name: str, alice: Person, admin: Api) -> None:
     place = ns_path(name, "configmaps")
     eventually(lambda: admin.get(profile_object_path(QUOTA, name))["status"].get("used"))
 
@@ -141,7 +143,7 @@ ALL_KINDS = OURS | set(KINDS)
 """What the controller may write, guard rails too."""
 
 
-def test_each_costs_one_write_and_no_more_for_ever(
+def test_each_profile_object_costs_one_write_and_none_on_resync(
     tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     before = quiet_writes(admin, kinds=ALL_KINDS, span=2.5)
@@ -192,7 +194,9 @@ DEEDS: dict[str, tuple[str, Callable[[Object], object]]] = {
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_an_edit_is_undone(deed: str, name: str, admin: Api, measurements: Measurements) -> None:
+def test_an_edit_of_a_profile_object_is_reverted(
+    deed: str, name: str, admin: Api, measurements: Measurements
+) -> None:
     kind, change = DEEDS[deed]
     path = profile_object_path(kind, name)
     marks = admin.get(path)["metadata"]["labels"]
@@ -216,7 +220,7 @@ def _as_before(admin: Api, path: str, spec: Object, marks: dict[str, str]) -> bo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_deleted_one_is_made_anew(
+def test_a_deleted_profile_object_is_recreated(
     kind: str, name: str, admin: Api, measurements: Measurements
 ) -> None:
     path = profile_object_path(kind, name)
@@ -226,7 +230,7 @@ def test_a_deleted_one_is_made_anew(
     measurements.note("guard rail deleted, made anew", took)
 
 
-def test_labels_come_back_and_forbidden_ones_go(name: str, admin: Api) -> None:
+def test_profile_labels_are_restored_and_forbidden_labels_removed(name: str, admin: Api) -> None:
     wrong = {
         "example.com/mesh": "off",
         "sneaky": "x",
@@ -286,7 +290,7 @@ def _attacks(kind: str, namespace: str) -> dict[str, Callable[[Api, Api], Any]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", _attacks(QUOTA, ""))
-def test_a_sudoer_does_not_get_past_it(
+def test_a_sudoer_cannot_change_or_delete_profile_objects(
     how: str, kind: str, name: str, sudo: Api, admin: Api
 ) -> None:
     before = admin.get(profile_object_path(kind, name))
@@ -295,7 +299,7 @@ def test_a_sudoer_does_not_get_past_it(
     assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
 
 
-def test_nor_by_the_status_that_the_api_server_goes_by(name: str, sudo: Api, admin: Api) -> None:
+def test_a_sudoer_cannot_write_the_status_of_the_quota(name: str, sudo: Api, admin: Api) -> None:
     path = profile_object_path(QUOTA, name)
     eventually(lambda: admin.get(path)["status"].get("hard"))  # Kubernetes writes it in its time.
     status = {"status": {"hard": {"count/configmaps": "99"}, "used": {"count/configmaps": "0"}}}
@@ -306,7 +310,7 @@ def test_nor_by_the_status_that_the_api_server_goes_by(name: str, sudo: Api, adm
     assert admin.get(path)["status"]["hard"]["count/configmaps"] == "2"
 
 
-def test_nor_by_a_service_account_that_they_make_powerful(
+def test_a_service_account_of_a_sudoer_cannot_delete_profile_objects(
     name: str, sudo: Api, people: People, rights: Rights
 ) -> None:
     strong = people.account(name, "stronger")
@@ -321,7 +325,7 @@ def test_nor_by_a_service_account_that_they_make_powerful(
         assert ONLY_ADMINS in refusal(strong.api.delete, profile_object_path(kind, name))
 
 
-def test_what_is_a_sudoers_own_stays_theirs(name: str, sudo: Api) -> None:
+def test_a_sudoer_can_manage_own_quotas_and_network_policies(name: str, sudo: Api) -> None:
     """Else the tests above would hold for a policy that forbids everything."""
     for kind in KINDS:
         mine = {"metadata": {"name": "mine"}, "spec": SPECS[kind]}
@@ -331,7 +335,7 @@ def test_what_is_a_sudoers_own_stays_theirs(name: str, sudo: Api) -> None:
         sudo.delete(f"{place}/mine")
 
 
-def test_nobody_takes_the_name_where_there_is_none(
+def test_a_sudoer_cannot_create_an_object_with_the_name_of_profile_objects(
     tenants: Tenants, alice: Person, rights: Rights
 ) -> None:
     """They could not get rid of it again."""
@@ -344,7 +348,9 @@ def test_nobody_takes_the_name_where_there_is_none(
 
 
 @pytest.mark.parametrize("label", ["example.com/mesh", "sneaky", "forbidden.example.com/x"])
-def test_labels_are_not_for_sudoers(label: str, name: str, sudo: Api, admin: Api) -> None:
+def test_a_sudoer_cannot_change_profile_labels(
+    label: str, name: str, sudo: Api, admin: Api
+) -> None:
     before = labels(admin, name)
     change = {"metadata": {"labels": {label: "mine"}}}
     for path in (ns_path(name), f"{ns_path(name)}/status"):
@@ -353,7 +359,7 @@ def test_labels_are_not_for_sudoers(label: str, name: str, sudo: Api, admin: Api
     assert labels(admin, name) == before
 
 
-def test_the_controllers_token_limits_only_lnamespaces(
+def test_the_controller_can_write_profile_objects_only_in_lnamespaces(
     cluster: ProfilesCluster, name: str, admin: Api
 ) -> None:
     thief = Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
@@ -381,7 +387,7 @@ def test_the_controllers_token_limits_only_lnamespaces(
 # --- which profile
 
 
-def test_any_but_the_default_needs_leave(
+def test_choosing_another_profile_requires_the_verb_use(
     name: str, alice: Person, people: People, rights: Rights, admin: Api
 ) -> None:
     mine = manifest("chosen", profile="big")
@@ -419,7 +425,7 @@ def test_any_but_the_default_needs_leave(
     eventually(lambda: spec(admin, NETWORK, "chosen") == SPECS[NETWORK])
 
 
-def test_what_an_administrator_chose_stays(
+def test_a_profile_chosen_by_an_administrator_cannot_be_changed_by_managers(
     tenants: Tenants, alice: Person, admin: Api, rights: Rights
 ) -> None:
     """It may be less than the default."""
@@ -432,7 +438,7 @@ def test_what_an_administrator_chose_stays(
     assert all(spec(admin, kind, name) is None for kind in KINDS)
 
 
-def test_one_that_there_is_not_is_refused(admin: Api, name: str, alice: Person) -> None:
+def test_an_unknown_profile_is_refused(admin: Api, name: str, alice: Person) -> None:
     for request, path, body in (
         (admin.create, LNAMESPACES, manifest("nothing", profile="huge")),
         (admin.patch, lns_path(name), {"spec": {"profile": "huge"}}),
@@ -444,7 +450,7 @@ def test_one_that_there_is_not_is_refused(admin: Api, name: str, alice: Person) 
         assert 'there is no profile "huge"; there are: big, default, plain' in told
 
 
-def test_both_versions_say_it(tenants: Tenants, admin: Api) -> None:
+def test_both_api_versions_have_the_profile(tenants: Tenants, admin: Api) -> None:
     older = f"/apis/{GROUP}/v1alpha1/lnamespaces"
     name = tenants.make("older", profile="big")
     shown = admin.get(f"{older}/{name}")
@@ -457,7 +463,9 @@ def test_both_versions_say_it(tenants: Tenants, admin: Api) -> None:
 # --- the file
 
 
-def test_a_change_of_the_file_is_followed(name: str, file: ProfilesCluster, admin: Api) -> None:
+def test_a_change_of_the_profiles_file_is_applied(
+    name: str, file: ProfilesCluster, admin: Api
+) -> None:
     other = copy.deepcopy(PROFILES)
     other["default"]["resourceQuota"]["hard"] = {"count/configmaps": "7"}
     del other["default"]["networkPolicy"]
@@ -489,7 +497,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_cannot_be_used_changes_nothing(
+def test_an_invalid_profiles_file_is_reported_and_changes_nothing(
     case: str, name: str, file: ProfilesCluster, admin: Api
 ) -> None:
     content, words = BROKEN[case]
@@ -500,7 +508,7 @@ def test_what_cannot_be_used_changes_nothing(
     assert {kind: spec(admin, kind, name) for kind in KINDS} == SPECS
 
 
-def test_a_profile_that_is_gone_takes_nothing_away_and_lets_nobody_in(
+def test_a_removed_profile_keeps_its_objects_and_blocks_new_lnamespaces(
     file: ProfilesCluster, tenants: Tenants, admin: Api, rights: Rights, people: People
 ) -> None:
     old = tenants.make("old", users=["ursula"], profile="big")
@@ -522,7 +530,7 @@ def test_a_profile_that_is_gone_takes_nothing_away_and_lets_nobody_in(
     assert spec(admin, QUOTA, new) == BIG["resourceQuota"]
 
 
-def test_nobody_gets_in_where_a_guard_rail_is_refused(
+def test_no_access_is_granted_if_a_profile_object_is_refused(
     tenants: Tenants, admin: Api, rights: Rights, people: People
 ) -> None:
     policy: Object = {
@@ -569,7 +577,7 @@ def test_nobody_gets_in_where_a_guard_rail_is_refused(
 # --- the end
 
 
-def test_they_stay_with_a_namespace_that_stays(tenants: Tenants, admin: Api) -> None:
+def test_profile_objects_stay_in_a_retained_namespace(tenants: Tenants, admin: Api) -> None:
     """A NetworkPolicy must not go before the pods that it is for."""
     name = tenants.make("retained", users=["ursula"], deletionPolicy="Retain")
     tenants.delete(name)
@@ -587,7 +595,7 @@ def given_pods(admin: Api, name: str) -> None:
         admin.create(ns_path(name, "configmaps"), {"metadata": {"name": f"of-before-{number}"}})
 
 
-def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
+def test_an_adopted_namespace_does_not_get_the_default_profile(
     tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     """Its Pod Security, its network policy and a quota that was exceeded came upon it at once."""
@@ -613,7 +621,7 @@ def test_a_namespace_that_is_adopted_is_not_squeezed_into_the_default_profile(
     eventually(lambda: labels(admin, name).get("example.com/mesh") == "on")
 
 
-def test_what_an_adopted_namespace_had_by_the_name_of_ours_stays(
+def test_an_adopted_namespace_keeps_its_objects_named_like_profile_objects(
     tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     """A quota and a network policy called `lnamespace` went with the annotation that adopts."""
@@ -643,7 +651,7 @@ def test_what_an_adopted_namespace_had_by_the_name_of_ours_stays(
     eventually(lambda: {kind: spec(admin, kind, name) for kind in KINDS} == dict.fromkeys(KINDS))
 
 
-def test_the_controllers_token_makes_no_namespace_an_adopted_one(
+def test_a_stolen_controller_token_cannot_mark_a_namespace_as_adopted(
     cluster: ProfilesCluster, name: str
 ) -> None:
     """It would have no default profile then."""
@@ -652,7 +660,7 @@ def test_the_controllers_token_makes_no_namespace_an_adopted_one(
     assert "it made that it was adopted" in refusal(thief.patch, ns_path(name), change)
 
 
-def test_a_namespace_that_is_let_go_keeps_nothing_of_ours(
+def test_a_released_namespace_keeps_no_managed_metadata_or_objects(
     tenants: Tenants, admin: Api, cluster: ProfilesCluster
 ) -> None:
     """By the commands of docs/adoption.md, letter by letter."""
@@ -672,7 +680,7 @@ def test_a_namespace_that_is_let_go_keeps_nothing_of_ours(
     eventually(lambda: not admin.items(rbac_path("rolebindings", namespace=name)))
 
 
-def test_they_keep_no_namespace_from_going(tenants: Tenants, admin: Api) -> None:
+def test_profile_objects_do_not_block_namespace_deletion(tenants: Tenants, admin: Api) -> None:
     name = tenants.make("gone")
     tenants.delete(name)
     eventually(lambda: admin.find(ns_path(name)) is None, 240)
@@ -703,7 +711,9 @@ def strict(cluster: ProfilesCluster, left: str) -> ProfilesCluster:
     return cluster
 
 
-def test_a_required_label_is_asked_for(strict: ProfilesCluster, alice: Person) -> None:
+def test_an_lnamespace_without_a_required_label_is_refused(
+    strict: ProfilesCluster, alice: Person
+) -> None:
     for given in ({}, {"data-class": "publicity"}, {"data-class": ""}):
         body = manifest("labelled")
         body["metadata"]["labels"] = given
@@ -715,7 +725,7 @@ def test_a_required_label_is_asked_for(strict: ProfilesCluster, alice: Person) -
     assert labels(strict.admin, "labelled")["data-class"] == "public"
 
 
-def test_it_cannot_be_lost_and_its_change_is_followed(
+def test_a_required_label_cannot_be_removed_and_its_change_is_applied(
     strict: ProfilesCluster, alice: Person, rights: Rights
 ) -> None:
     who = alice.who
@@ -738,7 +748,7 @@ def test_it_cannot_be_lost_and_its_change_is_followed(
     eventually(lambda: labels(strict.admin, "labelled").get("data-class") == "secret")
 
 
-def test_those_from_before_can_be_changed_without(
+def test_lnamespaces_older_than_a_required_label_can_be_edited_without_it(
     strict: ProfilesCluster, alice: Person, name: str
 ) -> None:
     alice.api.patch(lns_path(name), {"spec": {"users": [{"name": "alice"}, {"name": "new"}]}})
@@ -746,7 +756,9 @@ def test_those_from_before_can_be_changed_without(
 
 
 @pytest.mark.usefixtures("strict")
-def test_a_profile_that_is_no_more_anybody_may_leave(left: str, alice: Person, admin: Api) -> None:
+def test_a_manager_can_leave_a_profile_that_no_longer_exists(
+    left: str, alice: Person, admin: Api
+) -> None:
     change = {"spec": {"profile": None}}
     # Each policy is in force in its own time.
     eventually(lambda: unless("Forbidden", alice.api.patch, lns_path(left), change))

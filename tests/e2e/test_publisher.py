@@ -42,7 +42,7 @@ def rows(cluster: Cluster, url: str) -> list[Object]:
     return found
 
 
-def test_killed_at_any_time_it_loses_and_doubles_nothing(
+def test_a_killed_publisher_loses_and_duplicates_no_event(
     cluster: Cluster, publisher: Publisher, url: str, tenants: Tenants, admin: Api
 ) -> None:
     names = [tenants.name("billed") for _ in range(12)]
@@ -72,7 +72,7 @@ def test_killed_at_any_time_it_loses_and_doubles_nothing(
         assert moments == sorted(moments)
 
 
-def test_a_database_that_is_away_is_waited_for_and_nobody_notices(
+def test_an_unavailable_database_delays_only_the_publisher(
     cluster: Cluster, tenants: Tenants, admin: Api, tmp_path: Path
 ) -> None:
     process = cluster.publisher("postgresql+psycopg://nobody@127.0.0.1:1/none?connect_timeout=1")

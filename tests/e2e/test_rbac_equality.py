@@ -135,13 +135,13 @@ def aggregated(admin: Api, world: World) -> Any:
     return same
 
 
-def test_every_question_is_answered_as_the_api_server_answers_it(admin: Api, world: World) -> None:
+def test_access_reviews_match_the_api_server(admin: Api, world: World) -> None:
     confirm_equal(admin, world, 400)
 
 
 @pytest.mark.thorough
 @pytest.mark.timeout(7200, func_only=True)
-def test_a_hundred_thousand_questions_are_answered_as_the_api_server_does(admin: Api) -> None:
+def test_a_hundred_thousand_access_reviews_match_the_api_server(admin: Api) -> None:
     for _ in range(25):
         made = World(f"rbac-{uuid4().hex[:8]}", Random(uuid4().int))
         made.generate()
@@ -158,7 +158,7 @@ def rules_of_review(status: Object) -> Counter[AccessRule]:
     return Counter(AccessRule(*(tuple(each.get(key, ())) for key in keys)) for each in rules)
 
 
-def test_the_rules_of_a_user_are_those_that_the_api_server_lists(admin: Api, world: World) -> None:
+def test_self_subject_rules_reviews_match_the_api_server(admin: Api, world: World) -> None:
     eventually(aggregated(admin, world))
 
     def same() -> bool:
@@ -205,9 +205,7 @@ def every_answer(world: World) -> Iterator[tuple[Attributes, Object]]:
         yield Attributes("create", GROUP, "v1", kind, "", ""), manifest
 
 
-def test_escalation_is_refused_when_and_as_the_api_server_refuses_it(
-    admin: Api, world: World
-) -> None:
+def test_escalation_checks_match_the_api_server(admin: Api, world: World) -> None:
     writer = {
         "metadata": {"name": f"{world.name}-writer"},
         "rules": [
@@ -320,7 +318,7 @@ WANTED = [
 ]
 
 
-def test_impersonation_is_allowed_when_and_as_the_api_server_allows_it(
+def test_impersonation_checks_match_the_api_server(
     admin: Api, world: World, tmp_path: Path
 ) -> None:
     requestor, robot = impersonator(admin, world, tmp_path)
@@ -386,7 +384,7 @@ def words(request: Callable[[], object]) -> str:
     return ""
 
 
-def test_further_rights_are_asked_for_when_and_as_the_api_server_asks(
+def test_additional_authorization_checks_match_the_api_server(
     admin: Api, bare_world: World
 ) -> None:
     namespace = bare_world.namespaces[0]
@@ -443,7 +441,7 @@ def test_further_rights_are_asked_for_when_and_as_the_api_server_asks(
         ),
     ],
 )
-def test_a_write_that_is_pinned_meets_no_other_version(
+def test_a_write_with_a_resource_version_is_refused_for_another_version(
     admin: Api, bare_world: World, kind: str, patch: Any
 ) -> None:
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
@@ -458,7 +456,9 @@ def test_a_write_that_is_pinned_meets_no_other_version(
     assert "has been modified" in refusal(admin.patch, at, pinned, kind, status=409, **query)
 
 
-def test_an_apply_that_is_pinned_creates_nothing(admin: Api, bare_world: World) -> None:
+def test_a_server_side_apply_with_a_uid_does_not_create_an_object(
+    admin: Api, bare_world: World
+) -> None:
     at = ns_path(bare_world.namespaces[0], "configmaps", "new")
     applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
     pinned = json.loads(
@@ -468,7 +468,7 @@ def test_an_apply_that_is_pinned_creates_nothing(admin: Api, bare_world: World) 
     assert "no existing object was found" in words
 
 
-def test_the_api_server_puts_members_together_that_stand_twice(admin: Api) -> None:
+def test_the_api_server_merges_duplicate_json_members(admin: Api) -> None:
     everything = '{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}'
     meta = f'"metadata":{{"name":"rbac-{uuid4().hex[:8]}-twice"}}'
     body = f'{{{meta},"rules":[{everything}],"rules":[{{"verbs":["get"]}}]}}'.encode()

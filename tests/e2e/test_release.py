@@ -52,19 +52,19 @@ def text(wheel: zipfile.ZipFile, name: str) -> str:
     return wheel.read(path).decode()
 
 
-def test_two_makings_are_the_same_bytes(dist: Path, tmp_path: Path) -> None:
+def test_two_builds_produce_identical_files(dist: Path, tmp_path: Path) -> None:
     again = made(tmp_path)
     assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
 
 
-def test_the_sums_are_of_all_that_was_made(dist: Path) -> None:
+def test_the_checksums_cover_all_release_files(dist: Path) -> None:
     checked = run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist).ok()
     files = {path.name for path in dist.glob("lnamespace-*")}
     assert {line.partition(":")[0] for line in checked.splitlines()} == files
     assert len(files) == 8
 
 
-def test_the_wheel_has_the_program_and_no_tests(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_contains_the_package_and_no_tests(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
     tops = {name.partition("/")[0] for name in names}
     assert {top.partition("-")[0] for top in tops} == {"lnamespace"}
@@ -75,7 +75,7 @@ def test_the_wheel_has_the_program_and_no_tests(wheel: zipfile.ZipFile) -> None:
     assert "lnamespace/py.typed" in names
 
 
-def test_the_wheel_says_its_licence_and_brings_the_plugins(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_declares_its_licence_and_contains_the_plugins(wheel: zipfile.ZipFile) -> None:
     assert "License-Expression: Apache-2.0\n" in text(wheel, "METADATA")
     assert text(wheel, "licenses/LICENSE") == (REPOSITORY / "LICENSE").read_text()
     assert "lnamespace = lnamespace.console:main\n" in text(wheel, "entry_points.txt")
@@ -83,7 +83,7 @@ def test_the_wheel_says_its_licence_and_brings_the_plugins(wheel: zipfile.ZipFil
     assert scripts == set(PLUGINS)
 
 
-def test_the_wheel_vets_without_the_repository(
+def test_the_vet_command_of_the_wheel_works_without_the_repository(
     dist: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
     uv = Path(sys.executable).with_name("uv")
@@ -96,7 +96,7 @@ def test_the_wheel_vets_without_the_repository(
     assert f"Compared with {tmp_path}/site/lnamespace/vet/vetted/1." in said
 
 
-def test_the_source_package_has_what_the_wheel_is_made_from(dist: Path) -> None:
+def test_the_source_distribution_contains_the_sources_of_the_wheel(dist: Path) -> None:
     with tarfile.open(one(dist, "*[0-9].tar.gz")) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert {"LICENSE", "README.md", "pyproject.toml", "operator/lnamespace/cli.py"} <= names
@@ -119,13 +119,13 @@ def test_the_chart_names_the_image_of_its_version(dist: Path, cluster: Cluster) 
         assert images == {f"lnamespace:{version[1]}{suffix}"}
 
 
-def test_a_digest_that_is_none_is_refused(dist: Path, cluster: Cluster) -> None:
+def test_an_invalid_image_digest_is_refused(dist: Path, cluster: Cluster) -> None:
     flags = ("--set=image.digest=latest",)
     said = cluster.run("helm", "template", "lnamespace", one(dist, "*.tgz"), *flags).refused()
     assert "digest" in said
 
 
-def test_the_bill_names_every_locked_dependency_with_its_hashes(dist: Path) -> None:
+def test_the_sbom_lists_every_locked_dependency_with_its_hashes(dist: Path) -> None:
     bill = json.loads(one(dist, "*.cdx.json").read_text())
     assert bill["bomFormat"] == "CycloneDX"
     ours = bill["metadata"]["component"]
@@ -183,7 +183,7 @@ def by_krew(dist: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("install", [by_pip, as_one_file, by_krew])
-def test_the_plugins_alone_work_on_a_real_cluster(
+def test_the_separately_installed_plugins_work_on_a_real_cluster(
     install: Callable[[Path, Path], Path],
     dist: Path,
     cluster: Cluster,
@@ -214,12 +214,12 @@ def test_the_plugins_alone_work_on_a_real_cluster(
         assert "rolebinding.rbac.authorization.k8s.io/lnamespace-sudoers" in got
 
 
-def test_the_plugins_are_small(dist: Path) -> None:
+def test_each_plugin_file_is_smaller_than_5_megabytes(dist: Path) -> None:
     for pattern in ("*.whl", "*-plugins.pyz", "*-plugins.tar.gz"):
         assert one(dist, pattern).stat().st_size < 5 * MEGABYTE
 
 
-def test_a_manifest_of_krew_has_nothing_left_to_fill_in(dist: Path) -> None:
+def test_the_krew_manifests_have_no_placeholders(dist: Path) -> None:
     manifests = [yaml.safe_load(file.read_text()) for file in dist.glob("*-krew-*.yaml")]
     assert {manifest["metadata"]["name"] for manifest in manifests} == {"lns", "sudo"}
     for manifest in manifests:

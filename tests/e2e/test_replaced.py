@@ -50,7 +50,7 @@ def records(admin: Api, uid: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("remote")
-def test_a_status_on_its_way_to_one_that_was_deleted_gives_its_successor_nothing(
+def test_a_delayed_status_write_gives_a_recreated_lnamespace_no_access(
     line: Wire, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """With Retain the Namespace stays: who takes the name must not come to read its Secrets."""
@@ -79,7 +79,7 @@ def test_a_status_on_its_way_to_one_that_was_deleted_gives_its_successor_nothing
 
 
 @pytest.mark.usefixtures("remote")
-def test_a_status_on_its_way_to_one_that_was_deleted_takes_no_charge_from_its_successor(
+def test_a_delayed_status_write_does_not_suppress_a_new_billing_record(
     line: Wire, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("charged")
@@ -99,7 +99,7 @@ def test_a_status_on_its_way_to_one_that_was_deleted_takes_no_charge_from_its_su
 @pytest.mark.parametrize(
     "what", ["namespaces", "rolebindings", "clusterroles", "clusterrolebindings", "billingrecords"]
 )
-def test_what_is_made_for_one_that_was_deleted_gives_its_successor_only_its_own(
+def test_a_delayed_creation_gives_a_recreated_lnamespace_only_its_own_rights(
     what: str, line: Wire, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """Every object that the controller makes, on its way while the LNamespace is replaced."""
@@ -127,7 +127,7 @@ def test_what_is_made_for_one_that_was_deleted_gives_its_successor_only_its_own(
     eventually(lambda: records(admin, gone) in ([], [f"{gone}.1.apply", f"{gone}.delete"]))
 
 
-def test_a_sudoer_of_two_keeps_sudo_in_the_newer_when_the_older_goes(
+def test_a_sudoer_of_two_lnamespaces_keeps_sudo_when_the_older_is_deleted(
     tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """The garbage collector takes what sudo needs with the last owner that it knows of."""
@@ -158,7 +158,7 @@ def _own_bindings(admin: Api, person: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("remote")
-def test_what_stood_in_our_place_and_was_not_to_be_removed_is_made_anew_when_it_is_gone(
+def test_a_binding_is_recreated_after_a_foreign_object_of_its_name_is_removed(
     line: Wire, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """It has no label of ours, so no watch tells what becomes of it."""
@@ -187,7 +187,7 @@ def test_what_stood_in_our_place_and_was_not_to_be_removed_is_made_anew_when_it_
     tenants.ready(name)
 
 
-def test_deleted_and_made_anew_in_a_storm_no_charge_is_lost_and_nothing_taken_over(
+def test_repeated_recreation_loses_no_billing_record_and_mixes_no_owners(
     tenants: Tenants, admin: Api
 ) -> None:
     rounds, hands = 25, 4
@@ -237,9 +237,7 @@ def _objects(name: str) -> dict[str, str]:
     }
 
 
-def test_each_precondition_that_the_controller_relies_on_refuses(
-    tenants: Tenants, admin: Api
-) -> None:
+def test_each_precondition_used_by_the_controller_is_enforced(tenants: Tenants, admin: Api) -> None:
     """By a UID that is not the object's; none of them is taken on trust."""
     name = tenants.make("precondition", users=["ann"])
     for path in _objects(name).values():

@@ -182,7 +182,9 @@ def questions(name: str, other: str, lists: Lists | None) -> Iterator[Question]:
         yield label, who, become(who), label in listed.sudoers
 
 
-def test_before_during_and_after_every_edit(tenants: Tenants, rights: Rights) -> None:
+def test_every_right_matches_the_lists_before_during_and_after_each_edit(
+    tenants: Tenants, rights: Rights
+) -> None:
     other = tenants.make("rights-beside", users=["elsewhere"], sudoers=["elsewhere"])
     name = tenants.name("rights")
     phases = (
@@ -231,7 +233,7 @@ def _heard_by_the_authorizer(rights: Rights, name: str, lists: Lists | None) -> 
     eventually(heard)
 
 
-def test_those_who_stay_lose_nothing_and_strangers_win_nothing_during_edits(
+def test_edits_interrupt_no_listed_persons_rights_and_grant_none_to_others(
     tenants: Tenants, rights: Rights
 ) -> None:
     stays, stranger = user("stays"), user("never")
@@ -264,7 +266,7 @@ def test_those_who_stay_lose_nothing_and_strangers_win_nothing_during_edits(
     assert wrong == []
 
 
-def test_given_and_taken_at_once(
+def test_rights_are_granted_and_revoked_at_once(
     tenants: Tenants, rights: Rights, measurements: Measurements
 ) -> None:
     name = tenants.make("quick", managers=["somebody"])
@@ -285,7 +287,7 @@ def test_given_and_taken_at_once(
             measurements.note(f"revoked {kind}, in force", took)
 
 
-def test_real_impersonation_by_real_people(
+def test_sudoers_can_impersonate_the_sudoers_group_and_others_cannot(
     tenants: Tenants, people: People, rights: Rights
 ) -> None:
     alice, bob = people.person("alice"), people.person("bob")
@@ -312,7 +314,9 @@ def test_real_impersonation_by_real_people(
         assert refusal(person.sudo(name).items, secrets)
 
 
-def test_auth_can_i_agrees(tenants: Tenants, people: People, rights: Rights) -> None:
+def test_kubectl_auth_can_i_matches_the_lists(
+    tenants: Tenants, people: People, rights: Rights
+) -> None:
     """The same through the command that people use, with real impersonation."""
     name = tenants.make("can-i", users=["ulla"], managers=["mark"], sudoers=["susi"])
     eventually(lambda: rights.sudoes(user("susi"), name))

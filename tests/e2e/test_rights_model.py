@@ -36,7 +36,7 @@ def stage(crashing_cluster: Cluster) -> Iterator[Stage]:
         pytest.param(scenes_of_accounts, id="by account", marks=pytest.mark.thorough),
     ],
 )
-def test_rights_are_what_the_lists_say_whatever_happens(
+def test_rights_match_the_model_after_every_step_of_the_script(
     script: Callable[[], Iterator[AnyStep]], stage: Stage, measurements: Measurements
 ) -> None:
     play = Play(stage, NAMES, SEED)

@@ -32,7 +32,7 @@ def sample(people: People, tenants: Tenants, rights: Rights) -> Iterator[str]:
     eventually(lambda: tenants.admin.find(lns_path(name)) is None)
 
 
-def test_the_older_sample_passes(people: People) -> None:
+def test_the_sample_of_the_older_version_can_be_created(people: People) -> None:
     create = ("create", "--dry-run=server", "-o", "yaml", "-f", str(OLDER))
     made = yaml.safe_load(people.person(ALICE).kubectl(*create).ok())
     asked = yaml.safe_load(OLDER.read_text())
@@ -43,7 +43,7 @@ def test_the_older_sample_passes(people: People) -> None:
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.stem)
 @pytest.mark.usefixtures("sample")
-def test_the_objects_are_as_the_samples_show_them(path: Path, admin: Api) -> None:
+def test_the_created_objects_match_the_documented_samples(path: Path, admin: Api) -> None:
     shown = yaml.safe_load(path.read_text())
     meta = shown["metadata"]
     plural = f"{shown['kind'].lower()}s"
@@ -64,7 +64,7 @@ def told(manifest: Object) -> Object:
 
 
 @pytest.mark.usefixtures("sample")
-def test_the_older_sample_says_the_same_and_ends_nobodys_end(
+def test_the_sample_of_the_older_version_keeps_expiry_times(
     people: People, tenants: Tenants
 ) -> None:
     alice, name = people.person(ALICE), yaml.safe_load(SAMPLE.read_text())["metadata"]["name"]

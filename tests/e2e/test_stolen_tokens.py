@@ -58,7 +58,7 @@ def owner(**more: str) -> list[Object]:
     return [ours | more]
 
 
-def test_what_the_controller_makes_is_allowed(thief: Api) -> None:
+def test_the_controller_can_create_its_own_namespaces(thief: Api) -> None:
     """Else the tests below would hold for a policy that forbids everything."""
     charged = {f"{GROUP}/cost-center": "4711", f"{GROUP}/class": "gold"}
     asked = {f"{GROUP}/requester": "alice"}
@@ -101,9 +101,7 @@ UNLIKE_OURS: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("body", UNLIKE_OURS.values(), ids=UNLIKE_OURS)
-def test_a_stolen_token_makes_no_namespace_that_the_controller_would_not(
-    body: Object, thief: Api
-) -> None:
+def test_a_stolen_controller_token_cannot_create_other_namespaces(body: Object, thief: Api) -> None:
     """Updates were bounded and creations were not."""
     assert refusal(thief.create, NAMESPACES, body, dryRun="All")
     if name := body["metadata"].get("name"):
@@ -118,7 +116,9 @@ IMPERSONATE = {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["group
 
 
 @pytest.mark.parametrize("part", ["", "A B", "x.y", "UPPER", "-x", "a" * 64])
-def test_a_role_for_what_is_no_lnamespaces_name_is_nobodys(part: str, thief: Api) -> None:
+def test_a_stolen_controller_token_cannot_create_roles_for_invalid_names(
+    part: str, thief: Api
+) -> None:
     """Group `Domain Admins-sudoers` could have been somebody's."""
     rule = IMPERSONATE | {"resourceNames": [f"{part}-sudoers"]}
     role = {"metadata": {"name": f"lnamespace:{part}:sudoer-impersonator"}, "rules": [rule]}
@@ -135,7 +135,7 @@ HOLDS: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("metadata", HOLDS.values(), ids=HOLDS)
-def test_nothing_that_a_stolen_token_writes_is_held_up_or_goes_with_something_else(
+def test_a_stolen_controller_token_cannot_set_finalizers_or_foreign_owners(
     metadata: Object, thief: Api, tenants: Tenants
 ) -> None:
     name = tenants.make("stuck", users=["ulf"], managers=["mona"], sudoers=["sue"])
@@ -153,7 +153,7 @@ def test_nothing_that_a_stolen_token_writes_is_held_up_or_goes_with_something_el
     assert "owned by LNamespaces only" in refusal(thief.create, roles, role, dryRun="All")
 
 
-def test_a_stolen_token_of_the_webhook_cannot_make_its_certificate_last(cluster: Cluster) -> None:
+def test_a_stolen_webhook_token_cannot_make_the_certificate_immutable(cluster: Cluster) -> None:
     """Nobody could have renewed a Secret that cannot be changed."""
     webhook = Api(cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT))
     path = ns_path(RELEASE_NAMESPACE, "secrets", "lnamespace-webhook-certificate")

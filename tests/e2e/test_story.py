@@ -6,7 +6,7 @@ from tests.e2e.support.rights import Rights
 from tests.e2e.support.waiting import Measurements, eventually, measured
 
 
-def test_a_namespace_from_birth_to_death(
+def test_the_commands_cover_the_whole_lifecycle_of_an_lnamespace(
     people: People, admin: Api, rights: Rights, measurements: Measurements
 ) -> None:
     alice, bob, carol = (people.person(name) for name in ("alice", "bob", "carol"))

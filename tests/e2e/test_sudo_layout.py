@@ -144,7 +144,7 @@ def all_identities(release: Instance) -> set[tuple[str, str]]:
 # --- a change of the layout
 
 
-def test_sudo_by_group_is_what_is_there_without_a_setting(
+def test_sudo_by_group_is_the_default(
     release: Instance, rights: Rights, alice: Person, bob: Person
 ) -> None:
     release.make(MINE, users=["bob"], managers=["dave"], sudoers=["alice", "erin"])
@@ -217,7 +217,7 @@ def test_the_audit_log_has_both_the_person_and_the_group(
     release.cluster.admin.delete(release.path("logged"))
 
 
-def test_where_the_new_layout_cannot_be_made_the_former_one_stays_and_still_can_be_revoked(
+def test_the_previous_layout_stays_revocable_if_the_new_layout_is_refused(
     release: Instance, rights: Rights, alice: Person
 ) -> None:
     """A controller whose setting the chart does not know: its policies refuse all that is new."""
@@ -235,7 +235,7 @@ def test_where_the_new_layout_cannot_be_made_the_former_one_stays_and_still_can_
     assert by_group(rights, alice.who)
 
 
-def test_who_is_replaced_before_the_new_controller_starts_loses_sudo(
+def test_a_sudoer_removed_before_the_new_controller_starts_loses_sudo(
     release: Instance, rights: Rights
 ) -> None:
     """The policies know the new layout by then, and the controller does not."""
@@ -250,7 +250,7 @@ def test_who_is_replaced_before_the_new_controller_starts_loses_sudo(
     assert rights.sudoes(user("erin"), THEIRS)
 
 
-def test_after_the_upgrade_sudo_is_by_account_and_the_former_objects_go(
+def test_the_upgrade_switches_sudo_to_accounts_and_deletes_previous_objects(
     release: Instance, admin: Api, rights: Rights, alice: Person
 ) -> None:
     start(release, "serviceaccount")
@@ -276,7 +276,7 @@ def sudo(person: Person, *command: str) -> str:
     return person.kubectl("sudo", "-n", MINE, *command).ok()
 
 
-def test_kubectl_sudo_knows(alice: Person, bob: Person) -> None:
+def test_kubectl_sudo_works_with_accounts(alice: Person, bob: Person) -> None:
     quota = ("create", "quota", "limits", "--hard=pods=10")
     alice.kubectl("-n", MINE, *quota).refused()
     sudo(alice, *quota)
@@ -294,7 +294,7 @@ def test_kubectl_sudo_knows(alice: Person, bob: Person) -> None:
     assert alice.kubectl(*can, "-n", THEIRS).out == "no\n"
 
 
-def test_kubectl_sudo_knows_where_nobody_may_look(
+def test_kubectl_sudo_works_without_the_right_to_get_lnamespaces(
     release: Instance, admin: Api, people: People
 ) -> None:
     """Without the right to read LNamespaces it asks about both ways of sudo."""
@@ -315,13 +315,13 @@ def test_kubectl_sudo_knows_where_nobody_may_look(
     eventually(lambda: seen.may(frank.who, look))
 
 
-def test_a_sudoer_changes_the_lists(alice: Person, rights: Rights) -> None:
+def test_a_sudoer_can_edit_the_lists(alice: Person, rights: Rights) -> None:
     alice.kubectl("lns", "grant", MINE, "--user", "greta").refused()
     alice.kubectl("sudo", "lns", "grant", MINE, "--user", "greta").ok()
     eventually(lambda: rights.works(user("greta"), MINE))
 
 
-def test_who_is_revoked_no_longer_becomes_the_account(
+def test_a_revoked_sudoer_can_no_longer_impersonate_the_account(
     alice: Person, people: People, rights: Rights
 ) -> None:
     heidi = people.person("heidi")
@@ -333,7 +333,7 @@ def test_who_is_revoked_no_longer_becomes_the_account(
     assert "cannot impersonate" in refusal(acting(heidi).get, ns_path(MINE, "secrets"))
 
 
-def test_nobody_creates_an_lnamespace_as_an_account(alice: Person, admin: Api) -> None:
+def test_creating_an_lnamespace_as_an_account_is_refused(alice: Person, admin: Api) -> None:
     """The API server does not say who is behind it, and somebody has to be the requester."""
     told = alice.kubectl("sudo", "-n", MINE, "create", "lns", "team-c").refused()
     assert "create it as yourself, without sudo" in told
@@ -361,7 +361,7 @@ def test_the_audit_log_has_both_the_person_and_the_account(
 # --- what others try
 
 
-def test_only_its_sudoers_become_the_account(bob: Person, carol: Person) -> None:
+def test_only_sudoers_can_impersonate_the_account(bob: Person, carol: Person) -> None:
     """A user is `admin` in the namespace and may impersonate every account there: not this one."""
     for person in (bob, carol):
         assert "cannot impersonate" in refusal(acting(person).get, ns_path(MINE, "secrets"))
@@ -370,7 +370,7 @@ def test_only_its_sudoers_become_the_account(bob: Person, carol: Person) -> None
     assert refusal(namesake.create, ns_path(MINE, "resourcequotas"), {})
 
 
-def test_a_sudoer_becomes_nothing_more(alice: Person, rights: Rights) -> None:
+def test_a_sudoer_cannot_impersonate_further_identities(alice: Person, rights: Rights) -> None:
     name = f"{SYSTEM_NAME}:team-a"
     for more in (
         alice.api.acting(name, "system:masters"),
@@ -400,7 +400,7 @@ def test_a_sudoer_becomes_nothing_more(alice: Person, rights: Rights) -> None:
     assert rights.may(stands, edit(MINE))
 
 
-def test_no_account_is_ever_there_not_even_by_an_administrators_hand(admin: Api) -> None:
+def test_administrators_cannot_create_sudo_accounts_or_their_tokens(admin: Api) -> None:
     """Nor by an add-on's that may make tokens or pods anywhere."""
     forbidden = "nobody logs in or runs as one"
     path = ns_path(ACCOUNTS, "serviceaccounts")
@@ -423,7 +423,7 @@ def test_no_account_is_ever_there_not_even_by_an_administrators_hand(admin: Api)
     assert admin.items(ns_path(ACCOUNTS, "secrets")) == []
 
 
-def test_no_lnamespace_has_the_name_of_the_accounts_namespace(admin: Api) -> None:
+def test_the_name_of_the_accounts_namespace_is_reserved(admin: Api) -> None:
     body = manifest(ACCOUNTS, managers=["carol"])
     assert "is reserved" in refusal(admin.create, LNAMESPACES, body, status=422)
 
@@ -515,7 +515,7 @@ THEFTS: dict[str, tuple[str, str, Object]] = {
 
 
 @pytest.mark.parametrize("theft", THEFTS.values(), ids=THEFTS)
-def test_a_stolen_token_of_the_controller_does_no_more_than_the_controller(
+def test_a_stolen_controller_token_cannot_forge_sudo_roles_or_bindings(
     theft: tuple[str, str, Object], thief: Api
 ) -> None:
     kind, namespace, body = theft
@@ -541,7 +541,7 @@ def is_another(admin: Api, path: str, uid: str) -> bool:
 # --- drift, names that come again, and the way back
 
 
-def test_what_somebody_deletes_is_back(admin: Api, rights: Rights, alice: Person) -> None:
+def test_deleted_sudo_objects_are_recreated(admin: Api, rights: Rights, alice: Person) -> None:
     name = "lnamespace:team-a:sudoer-impersonator"
     for path in (
         rbac_path("roles", name, ACCOUNTS),
@@ -554,7 +554,7 @@ def test_what_somebody_deletes_is_back(admin: Api, rights: Rights, alice: Person
     eventually(lambda: by_account(rights, alice.who))
 
 
-def test_who_has_the_name_next_shares_nothing(
+def test_a_recreated_lnamespace_shares_no_sudo_with_its_predecessor(
     release: Instance, admin: Api, rights: Rights
 ) -> None:
     release.make("again", sudoers=["ivan"], managers=["ivan"])
@@ -569,7 +569,7 @@ def test_who_has_the_name_next_shares_nothing(
     assert not by_account(rights, user("ivan"), "again")
 
 
-def test_the_accounts_namespace_comes_back_and_all_is_made_again(
+def test_sudo_objects_are_recreated_with_a_recreated_accounts_namespace(
     admin: Api, rights: Rights, alice: Person
 ) -> None:
     before = admin.get(ns_path(ACCOUNTS))
@@ -581,7 +581,7 @@ def test_the_accounts_namespace_comes_back_and_all_is_made_again(
     eventually(lambda: by_account(rights, alice.who), 240)
 
 
-def test_back_to_groups_nothing_of_the_accounts_is_left(
+def test_switching_back_to_groups_deletes_all_account_objects(
     release: Instance, admin: Api, rights: Rights, alice: Person
 ) -> None:
     release.upgrade(BY_GROUP)
@@ -597,14 +597,14 @@ def test_back_to_groups_nothing_of_the_accounts_is_left(
     sudo(alice, "get", "secrets")
 
 
-def test_no_account_is_made_by_which_to_log_in_after_the_next_change(admin: Api) -> None:
+def test_sudo_accounts_cannot_be_created_while_sudo_is_by_group(admin: Api) -> None:
     body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": MINE}}
     told = refusal(admin.create, ns_path(ACCOUNTS, "serviceaccounts"), body)
     assert "nobody logs in or runs as one" in told
 
 
 @pytest.mark.parametrize("suffix", ["loblaw.digital", "team1.example.com", "a.b"])
-def test_the_chart_and_the_controller_mean_the_same_namespace(
+def test_the_chart_and_the_controller_use_the_same_accounts_namespace(
     suffix: str, release: Instance
 ) -> None:
     values = ("--set=apiGroupSuffix=" + suffix, BY_ACCOUNT, "--kube-version=1.36.0")

@@ -204,7 +204,9 @@ def test_an_edit_in_the_newer_version_loses_nothing(
     assert spec["billing"]["labels"] == {"app": "shop", "x": "y"}
 
 
-def test_both_versions_say_the_same(kubectl: Kubectl, tenants: Tenants, admin: Api) -> None:
+def test_both_versions_have_the_same_content(
+    kubectl: Kubectl, tenants: Tenants, admin: Api
+) -> None:
     name = tenants.name("versions")
     kubectl("create", body=whole(name))
     newer, older = tenants.ready(name), admin.get(older_path(name))
@@ -217,7 +219,7 @@ def test_both_versions_say_the_same(kubectl: Kubectl, tenants: Tenants, admin: A
     assert [older["metadata"][k] for k in same] == [newer["metadata"][k] for k in same]
 
 
-def test_what_is_written_in_the_older_version_becomes_ready(
+def test_an_lnamespace_created_in_the_older_version_becomes_ready(
     kubectl: Kubectl, tenants: Tenants
 ) -> None:
     name = tenants.name("versions")
@@ -227,7 +229,7 @@ def test_what_is_written_in_the_older_version_becomes_ready(
     assert lns["spec"]["billing"]["provenance"]["source"] == "Explicit"
 
 
-def test_a_changed_bill_is_kept_for_the_ledger_in_either_version(
+def test_billing_edits_in_both_versions_update_the_provenance(
     kubectl: Kubectl, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("versions")
@@ -245,7 +247,9 @@ def test_a_changed_bill_is_kept_for_the_ledger_in_either_version(
 # Server-side apply, each manager in a version of its own
 
 
-def test_two_managers_share_an_object_in_two_versions(kubectl: Kubectl, tenants: Tenants) -> None:
+def test_two_field_managers_share_an_object_in_two_versions(
+    kubectl: Kubectl, tenants: Tenants
+) -> None:
     name = tenants.name("versions")
     newer = manifest(name, users=[{"name": "bob", "expiresAt": END}], billing={"costCenter": "1"})
     older = as_older(manifest(name, users=["carl", "bob"], billing={"labels": {"tier": "gold"}}))
@@ -263,7 +267,7 @@ def test_two_managers_share_an_object_in_two_versions(kubectl: Kubectl, tenants:
     assert f"f:{KEY}" not in json.dumps(lns["metadata"]["managedFields"])
 
 
-def test_managers_in_two_versions_conflict_where_they_disagree(
+def test_field_managers_in_two_versions_conflict_on_the_same_field(
     tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("versions")
@@ -296,7 +300,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_no_annotation_spoils_a_list_or_gives_anybody_anything(
+def test_hostile_annotations_break_no_list_and_grant_no_access(
     text: str, tenants: Tenants, admin: Api
 ) -> None:
     name = tenants.name("hostile")
@@ -331,12 +335,14 @@ def test_no_annotation_spoils_a_list_or_gives_anybody_anything(
         (OLDER, ".spec.sudoers", "for one command"),
     ],
 )
-def test_kubectl_explains_both(version: str, field: str, words: str, kubectl: Kubectl) -> None:
+def test_kubectl_explain_describes_both_versions(
+    version: str, field: str, words: str, kubectl: Kubectl
+) -> None:
     text = kubectl("explain", f"lns{field}", f"--api-version={GROUP}/{version}")
     assert words in " ".join(text.split())
 
 
-def test_who_uses_the_older_version_is_told(cluster: Cluster) -> None:
+def test_the_older_version_returns_a_deprecation_warning(cluster: Cluster) -> None:
     result = cluster.run("kubectl", "get", OLDER_RESOURCE)
     assert "Warning: LNamespace v1alpha1 is deprecated; use v1beta1" in result.err
     assert "deprecated" not in cluster.run("kubectl", "get", "lns").err
@@ -360,7 +366,7 @@ def test_who_uses_the_older_version_is_told(cluster: Cluster) -> None:
         ({"deletionPolicy": "Never"}, "Unsupported value"),
     ],
 )
-def test_both_versions_have_the_same_rules(
+def test_both_versions_have_the_same_validation_rules(
     path: str, spec: dict[str, Any], words: str, admin: Api
 ) -> None:
     version = path.split("/")[3]
@@ -407,7 +413,7 @@ def migrate(cluster: Cluster, *flags: str) -> str:
     return cluster.run(REPOSITORY / ".venv" / "bin" / "lnamespace", "migrate", *flags).ok()
 
 
-def test_what_is_stored_in_the_older_version_is_migrated(
+def test_objects_stored_in_the_older_version_are_migrated(
     cluster: Cluster, tenants: Tenants, admin: Api
 ) -> None:
     names = [tenants.name("stored") for _ in range(3)]

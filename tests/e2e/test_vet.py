@@ -61,7 +61,7 @@ def table(result: Result) -> list[list[str]]:
     return [line for line in lines if line and line[0] in states]
 
 
-def test_the_role_is_as_it_was_vetted_for_this_version(vet: Vet, admin: Api) -> None:
+def test_the_users_role_matches_the_snapshot_of_this_version(vet: Vet, admin: Api) -> None:
     result = vet()
     assert "Passed: nothing is new." in result.ok()
     assert "nearest earlier one" not in result.out
@@ -73,13 +73,13 @@ def test_the_role_is_as_it_was_vetted_for_this_version(vet: Vet, admin: Api) -> 
     assert {line[0] for line in table(result)} <= fine
 
 
-def test_that_users_may_act_as_service_accounts_is_said_aloud(vet: Vet) -> None:
+def test_the_right_to_impersonate_service_accounts_is_reported(vet: Vet) -> None:
     told = [line[:5] for line in table(vet())]
     role = "system:aggregate-to-edit"
     assert ["vetted", "core", "serviceaccounts", "impersonate", role] in told
 
 
-def test_what_an_addon_brings_is_new_until_it_is_recorded(
+def test_rights_added_by_an_addon_are_new_until_recorded(
     vet: Vet, aggregate: Aggregate, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vetted"
@@ -97,7 +97,7 @@ def test_what_an_addon_brings_is_new_until_it_is_recorded(
     assert {path: path.read_text() for path in folder.iterdir()} == files
 
 
-def test_what_an_addon_takes_with_it_is_told_and_passes(
+def test_rights_lost_with_an_addon_are_reported_and_pass(
     vet: Vet, aggregate: Aggregate, admin: Api, tmp_path: Path
 ) -> None:
     where = f"--snapshots={tmp_path}"
@@ -118,7 +118,7 @@ def test_what_an_addon_takes_with_it_is_told_and_passes(
         ("", "nodes/proxy", "get", "the kubelet"),
     ],
 )
-def test_some_rights_are_refused_and_never_recorded(
+def test_forbidden_rights_are_refused_and_never_recorded(
     vet: Vet, aggregate: Aggregate, tmp_path: Path, group: str, resource: str, verb: str, why: str
 ) -> None:
     where = f"--snapshots={tmp_path}"
@@ -133,7 +133,9 @@ def test_some_rights_are_refused_and_never_recorded(
     assert {path: path.read_text() for path in tmp_path.iterdir()} == files
 
 
-def test_json_says_all_of_it(vet: Vet, aggregate: Aggregate, admin: Api, tmp_path: Path) -> None:
+def test_json_output_contains_the_whole_result(
+    vet: Vet, aggregate: Aggregate, admin: Api, tmp_path: Path
+) -> None:
     where = f"--snapshots={tmp_path}"
     vet(where, "--record").ok()
     aggregate(*WIDGETS, "get")
@@ -150,14 +152,14 @@ def test_json_says_all_of_it(vet: Vet, aggregate: Aggregate, admin: Api, tmp_pat
     assert told["new"] == [right | {"from": [ADDON], "why": ""}]
 
 
-def test_without_a_snapshot_everything_is_new(vet: Vet, tmp_path: Path) -> None:
+def test_all_rights_are_new_without_a_snapshot(vet: Vet, tmp_path: Path) -> None:
     result = vet(f"--snapshots={tmp_path / 'none'}")
     assert "rights that are new: " in result.refused()
     assert "has no snapshot for this version or an earlier one" in result.out
     assert not (tmp_path / "none").exists()
 
 
-def test_the_nearest_earlier_snapshot_is_compared_with_and_named(vet: Vet, tmp_path: Path) -> None:
+def test_the_nearest_earlier_snapshot_is_used_and_named(vet: Vet, tmp_path: Path) -> None:
     vet(f"--snapshots={tmp_path}", "--record").ok()
     (recorded,) = tmp_path.iterdir()
     recorded.rename(tmp_path / "1.20.yaml")
@@ -166,7 +168,7 @@ def test_the_nearest_earlier_snapshot_is_compared_with_and_named(vet: Vet, tmp_p
     assert "the nearest earlier one: there is none for this version." in said
 
 
-def test_a_snapshot_is_a_role_that_gives_the_same(
+def test_a_snapshot_can_be_created_as_a_role_with_the_same_rights(
     vet: Vet, cluster: Cluster, admin: Api, aggregate: Aggregate, tmp_path: Path
 ) -> None:
     where = f"--snapshots={tmp_path}"
@@ -184,7 +186,7 @@ def test_a_snapshot_is_a_role_that_gives_the_same(
         admin.delete(rbac_path("clusterroles", name))
 
 
-def test_whoever_may_read_the_role_can_vet_it(people: People, admin: Api) -> None:
+def test_the_right_to_get_the_role_suffices_to_vet_it(people: People, admin: Api) -> None:
     reader, name = people.person("auditor"), "reads-admin"
     rule = {
         "apiGroups": ["rbac.authorization.k8s.io"],
@@ -205,7 +207,7 @@ def test_whoever_may_read_the_role_can_vet_it(people: People, admin: Api) -> Non
         admin.delete(rbac_path("clusterroles", name))
 
 
-def test_a_role_that_is_not_there_is_told(vet: Vet) -> None:
+def test_a_missing_role_is_reported(vet: Vet) -> None:
     assert vet("--role", "nobody").refused() == (
         "error: there is no ClusterRole 'nobody' on this cluster; --users-role names the one that "
         "users have in their namespace\n"

@@ -89,7 +89,7 @@ def ready(webhook: Webhook) -> bool:
         connection.close()
 
 
-def test_deleting_the_secret_renews_under_load_and_refuses_nobody(
+def test_deleting_the_secret_renews_the_certificate_and_refuses_no_request(
     cluster: Cluster, admin: Api
 ) -> None:
     before, times = certificate(admin), served(cluster.webhook)
@@ -102,7 +102,9 @@ def test_deleting_the_secret_renews_under_load_and_refuses_nobody(
     assert certificate(admin) != before
 
 
-def test_a_secret_of_garbage_is_replaced_under_load(cluster: Cluster, admin: Api) -> None:
+def test_an_invalid_secret_is_replaced_under_load_and_refuses_no_request(
+    cluster: Cluster, admin: Api
+) -> None:
     times = served(cluster.webhook)
     with Load(admin) as load:
         admin.patch(SECRET, {"data": {"tls.crt": "Z2FyYmFnZQ==", "tls.key": "Z2FyYmFnZQ=="}})
@@ -111,7 +113,7 @@ def test_a_secret_of_garbage_is_replaced_under_load(cluster: Cluster, admin: Api
     assert load.refused == []
 
 
-def test_an_emptied_bundle_is_filled_again(cluster: Cluster, admin: Api) -> None:
+def test_an_emptied_ca_bundle_is_restored(cluster: Cluster, admin: Api) -> None:
     assert cluster.webhook.running
     webhooks = admin.get(CONFIGURATIONS[0])["webhooks"]
     for webhook in webhooks:
@@ -120,7 +122,7 @@ def test_an_emptied_bundle_is_filled_again(cluster: Cluster, admin: Api) -> None
     eventually(lambda: all(bundles(admin)), what="not trusted")
 
 
-def test_after_a_crash_it_answers_with_the_same_certificate(cluster: Cluster, admin: Api) -> None:
+def test_a_crashed_webhook_restarts_with_the_same_certificate(cluster: Cluster, admin: Api) -> None:
     before = certificate(admin)
     cluster.webhook.kill()
     cluster.webhook.start()
@@ -209,7 +211,7 @@ def pair_of_webhooks(cluster: Cluster, admin: Api) -> Iterator[list[Webhook]]:
         cluster.webhook.start()
 
 
-def test_two_replicas_are_replaced_under_load_and_nobody_is_refused(
+def test_a_rolling_restart_of_two_replicas_refuses_no_request(
     pair_of_webhooks: list[Webhook], admin: Api
 ) -> None:
     with Load(admin) as load:

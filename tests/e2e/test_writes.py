@@ -53,7 +53,7 @@ FILLED_IN_AGAIN: dict[str, tuple[object, int]] = {
 
 
 @pytest.mark.parametrize("what", FILLED_IN_AGAIN)
-def test_who_edits_a_list_does_not_wait_for_what_has_nothing_to_add(
+def test_the_mutating_webhook_is_called_only_for_edits_it_may_change(
     what: str, cluster: Cluster, tenants: Tenants, admin: Api
 ) -> None:
     def asked(endpoint: str = "/mutate-administrator") -> float:
@@ -107,7 +107,7 @@ def made_by_controller(before: Writes, after: Writes, created: int = 0) -> Write
     return +difference
 
 
-def test_each_new_lnamespace_costs_its_objects_and_one_status(
+def test_each_new_lnamespace_costs_its_objects_and_one_status_write(
     tenants: Tenants, admin: Api, quiet: Writes
 ) -> None:
     names = [tenants.name("counted") for _ in range(20)]
@@ -126,7 +126,7 @@ def test_each_new_lnamespace_costs_its_objects_and_one_status(
     assert found.total() == 20 * (OBJECTS + OWN + TOLD)
 
 
-def test_a_known_sudoer_costs_no_object_of_their_own(
+def test_a_known_sudoer_costs_no_further_impersonation_objects(
     tenants: Tenants, admin: Api, quiet: Writes
 ) -> None:
     tenants.make("known", sudoers=["known"])
@@ -147,7 +147,7 @@ def test_a_known_sudoer_costs_no_object_of_their_own(
 
 
 @pytest.mark.usefixtures("quiet")
-def test_an_edit_costs_what_changes(tenants: Tenants, admin: Api) -> None:
+def test_an_edit_writes_only_the_changed_objects(tenants: Tenants, admin: Api) -> None:
     name = tenants.make("edit", users=["ann"], managers=["ann"])
     start = settled(lambda: writes(admin))
     tenants.edit(name, users=["ann", "ben"])
@@ -161,7 +161,7 @@ def test_an_edit_costs_what_changes(tenants: Tenants, admin: Api) -> None:
 
 
 @pytest.mark.usefixtures("every_state", "quiet")
-def test_a_restart_writes_nothing_and_reacts(
+def test_a_restarted_controller_writes_nothing_and_reconciles_new_lnamespaces(
     tenants: Tenants, admin: Api, restored: Controller, rights: Rights
 ) -> None:
     start = _settled_and_accepted(admin)
@@ -175,7 +175,7 @@ def test_a_restart_writes_nothing_and_reacts(
 
 
 @pytest.mark.usefixtures("every_state", "quiet")
-def test_comparing_everything_again_writes_nothing(admin: Api, restored: Controller) -> None:
+def test_a_resync_writes_nothing(admin: Api, restored: Controller) -> None:
     restored.stop()
     restored.start({"LNAMESPACE_RESYNC_SECONDS": "1"})
     start = _settled_and_accepted(admin)
@@ -184,7 +184,7 @@ def test_comparing_everything_again_writes_nothing(admin: Api, restored: Control
     assert not made_by_controller(start, after)
 
 
-def test_what_changed_while_the_controller_was_away(
+def test_changes_during_downtime_of_the_controller_are_reconciled(
     tenants: Tenants, admin: Api, restored: Controller, rights: Rights
 ) -> None:
     who = user("was-away")
@@ -210,7 +210,9 @@ def test_what_changed_while_the_controller_was_away(
     eventually(lambda: not rights.works(user("brief-away"), ended))
 
 
-def test_ends_at_once_when_asked(restored: Controller, measurements: Measurements) -> None:
+def test_the_controller_stops_at_once_on_sigterm(
+    restored: Controller, measurements: Measurements
+) -> None:
     started = time.monotonic()
     restored.stop()
     took = time.monotonic() - started

@@ -23,20 +23,20 @@ def check(service: StandIn, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_all_steps_pass_and_nothing_is_left(service: StandIn, client: bigquery.Client) -> None:
+def test_all_steps_pass_and_no_table_is_left(service: StandIn, client: bigquery.Client) -> None:
     done = check(service, "fin-ops", "billing")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("✔") == 8
     assert list(client.list_tables("fin-ops.billing")) == []
 
 
-def test_a_missing_dataset_is_told_with_the_command_that_makes_it(service: StandIn) -> None:
+def test_a_missing_dataset_is_reported_with_the_command_that_creates_it(service: StandIn) -> None:
     done = check(service, "fin-ops", "nothing")
     assert done.returncode == 1
     assert "bq mk --dataset" in done.stdout
 
 
-def test_a_step_that_fails_is_told_and_cleaned_up(
+def test_a_failed_step_is_reported_and_cleaned_up(
     service: StandIn, client: bigquery.Client
 ) -> None:
     service.faults.add(

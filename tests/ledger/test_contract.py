@@ -10,7 +10,7 @@ from tests.unit.support.ledger_contract import *  # noqa: F403 - the tests
 from tests.unit.support.ledger_contract import applied, day, ended, spans
 
 
-def test_a_batch_is_one_statement(service: StandIn, ledger: Ledger) -> None:
+def test_a_batch_is_appended_in_one_statement(service: StandIn, ledger: Ledger) -> None:
     """A job takes a second or two; SQLAlchemy's executemany would be one for each row."""
     ledger.prepare()
     before = len(service.faults.requests("queries"))
@@ -32,21 +32,23 @@ def test_a_correction_of_an_end_is_written_whole_or_not_at_all(
     assert spans(ledger) == [("1", 0, 3)]
 
 
-def test_the_table_is_clustered_by_what_readers_ask_for(service: StandIn, ledger: Ledger) -> None:
+def test_the_table_is_clustered_by_cluster_name_and_namespace(
+    service: StandIn, ledger: Ledger
+) -> None:
     ledger.prepare()
     with service.client("fin-ops") as client:
         made = client.get_table(f"fin-ops.{ledger.table.schema}.{ledger.table.name}")
     assert made.clustering_fields == ["cluster_name", "namespace"]
 
 
-def test_the_definition_is_googlesql(service: StandIn, ledger: Ledger) -> None:
+def test_the_table_definition_is_valid_googlesql(service: StandIn, ledger: Ledger) -> None:
     with service.client("fin-ops") as client:
         for statement in ledger.definition().split(";\n"):
             client.query_and_wait(statement.rstrip().rstrip(";"))
     assert Ledger(ledger.engine, ledger.table, manage=False).append([applied("u", 1, 0)]) == 1
 
 
-def test_a_dataset_that_is_missing_is_for_somebody_to_mend(
+def test_a_missing_dataset_is_reported_as_a_misconfiguration(
     service: StandIn, ledger: Ledger
 ) -> None:
     with service.client("fin-ops") as client:

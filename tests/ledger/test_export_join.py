@@ -29,7 +29,9 @@ Totals = dict[tuple[str, str, str], Decimal]
 """By kind, cost centre and currency: a cost centre may be called SHARED."""
 
 
-def test_the_documented_query(client: bigquery.Client, ledger: Ledger) -> None:
+def test_the_documented_query_charges_each_cost_center_exactly(
+    client: bigquery.Client, ledger: Ledger
+) -> None:
     tell(ledger, told())
     totals, order = queried(client, LINES + ELSEWHERE)
     assert totals == expected()
@@ -50,7 +52,7 @@ def test_the_documented_query_reads_the_partitions_of_its_month_only(
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_the_same_by_the_command_on_other_databases(
+def test_the_costs_command_gives_the_same_totals_on_other_databases(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = DATABASES[name](tmp_path)
@@ -61,7 +63,7 @@ def test_the_same_by_the_command_on_other_databases(
 
 
 @pytest.mark.parametrize("command", ["show", "intervals"])
-def test_who_asks_for_all_clusters_names_none(
+def test_the_all_clusters_flag_needs_no_cluster_name(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All rows were printed, and then it failed for the lack of --cluster-name."""
@@ -80,7 +82,7 @@ def test_who_asks_for_all_clusters_names_none(
 
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize("seed", range(8))
-def test_the_query_and_the_command_agree_and_the_sum_is_the_bill(
+def test_query_and_command_agree_and_their_sum_equals_the_bill(
     seed: int,
     client: bigquery.Client,
     ledger: Ledger,

@@ -98,7 +98,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_fault_loses_and_doubles_nothing(service: StandIn, ledger: Ledger, case: Case) -> None:
+def test_a_fault_loses_and_duplicates_no_event(
+    service: StandIn, ledger: Ledger, case: Case
+) -> None:
     batch = applied(5)
     ledger.append(batch[:2])
     service.faults.add(case.fault)
@@ -123,7 +125,7 @@ def test_a_fault_loses_and_doubles_nothing(service: StandIn, ledger: Ledger, cas
     assert stored(ledger) == identities(batch)
 
 
-def test_what_is_done_after_everybody_gave_up_is_done_once(
+def test_a_batch_completed_after_the_client_gave_up_is_stored_once(
     service: StandIn, ledger: Ledger
 ) -> None:
     """The request hangs, the client gives up, the batch is sent again, and then both are done."""
@@ -140,9 +142,7 @@ def test_what_is_done_after_everybody_gave_up_is_done_once(
     assert stored(ledger) == identities(batch)
 
 
-def test_a_service_that_forgot_the_request_id_doubles_nothing(
-    service: StandIn, ledger: Ledger
-) -> None:
+def test_an_expired_request_id_causes_no_duplicates(service: StandIn, ledger: Ledger) -> None:
     """Its memory is fifteen minutes; an outage can be longer."""
     batch = applied(5)
     service.faults.add(fault(Kind.LOST_AFTER, times=0))
@@ -153,7 +153,7 @@ def test_a_service_that_forgot_the_request_id_doubles_nothing(
     assert stored(ledger) == identities(batch)
 
 
-def test_one_poison_row_is_found_by_halving(service: StandIn, ledger: Ledger) -> None:
+def test_a_rejected_row_is_found_by_bisection(service: StandIn, ledger: Ledger) -> None:
     batch = applied(9)
     batch[6]["owner"] = "poison"
     service.faults.add(
@@ -164,7 +164,7 @@ def test_one_poison_row_is_found_by_halving(service: StandIn, ledger: Ledger) ->
     assert stored(ledger) == sorted(delivery.delivered) == identities(batch[:6] + batch[7:])
 
 
-def test_a_service_that_is_not_there_is_told_at_once(service: StandIn, ledger: Ledger) -> None:
+def test_an_unreachable_service_is_reported_at_once(service: StandIn, ledger: Ledger) -> None:
     service.stop()
     started = time.monotonic()
     with giving_up_soon(), pytest.raises(LedgerUnavailable):
@@ -172,7 +172,7 @@ def test_a_service_that_is_not_there_is_told_at_once(service: StandIn, ledger: L
     assert time.monotonic() - started < LONGEST
 
 
-def test_an_event_that_two_publishers_wrote_is_read_once(ledger: Ledger) -> None:
+def test_an_event_written_by_two_publishers_is_read_once(ledger: Ledger) -> None:
     """There must be one; while its lease moves there may be two, and no key stops them."""
     batch = applied(3)
     with ledger.engine.connect() as connection:

@@ -41,7 +41,7 @@ def control(endpoint: str, method: str, what: str, body: object = None) -> Any:
         return json.load(answer)
 
 
-def test_it_serves_and_fails_as_it_is_told(endpoint: str) -> None:
+def test_the_process_serves_requests_and_injects_the_requested_faults(endpoint: str) -> None:
     client = bigquery.Client(
         project="fin-ops",
         credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
@@ -60,6 +60,6 @@ def test_it_serves_and_fails_as_it_is_told(endpoint: str) -> None:
     client.close()  # type: ignore[no-untyped-call]
 
 
-def test_faults_can_be_taken_back(endpoint: str) -> None:
+def test_planned_faults_can_be_removed(endpoint: str) -> None:
     control(endpoint, "POST", "faults", [{"kind": "hang", "times": 0}])
     assert control(endpoint, "DELETE", "faults") == []

@@ -45,7 +45,7 @@ def one(identity: str) -> str:
     return INSERT.replace("ID", identity)
 
 
-def test_every_type_comes_back_as_it_was(client: bigquery.Client) -> None:
+def test_values_of_every_type_are_returned_unchanged(client: bigquery.Client) -> None:
     at = datetime(2026, 11, 1, 23, 59, 59, 123456, tzinfo=UTC)
     row = next(
         iter(
@@ -79,7 +79,7 @@ def test_every_type_comes_back_as_it_was(client: bigquery.Client) -> None:
 
 
 @pytest.mark.usefixtures("events")
-def test_arrays_of_structs_bind_and_merge_adds_once(client: bigquery.Client) -> None:
+def test_arrays_of_structs_can_be_bound_and_merge_inserts_once(client: bigquery.Client) -> None:
     row = StructQueryParameter(
         None, ScalarQueryParameter("id", "STRING", "m"), ScalarQueryParameter("n", "INT64", 7)
     )
@@ -95,7 +95,7 @@ def test_arrays_of_structs_bind_and_merge_adds_once(client: bigquery.Client) -> 
 
 
 @pytest.mark.usefixtures("events")
-def test_results_come_by_pages(client: bigquery.Client) -> None:
+def test_results_are_paginated(client: bigquery.Client) -> None:
     run(client, "INSERT INTO billing.events (id) SELECT CAST(x AS STRING) FROM UNNEST(@x) AS x",
         ArrayQueryParameter("x", "INT64", list(range(45))))  # fmt: skip
     select = "SELECT id FROM billing.events ORDER BY CAST(id AS INT64)"
@@ -106,7 +106,9 @@ def test_results_come_by_pages(client: bigquery.Client) -> None:
     assert len(list(client.list_rows("fin-ops.billing.events", page_size=7))) == 45
 
 
-def test_sqlalchemy_makes_reflects_and_appends(engine: sa.Engine, client: bigquery.Client) -> None:
+def test_sqlalchemy_creates_reflects_and_appends_to_tables(
+    engine: sa.Engine, client: bigquery.Client
+) -> None:
     table = sa.Table(
         "made",
         sa.MetaData(),
@@ -158,7 +160,7 @@ def test_sqlalchemy_makes_reflects_and_appends(engine: sa.Engine, client: bigque
     ],
 )
 @pytest.mark.usefixtures("events")
-def test_what_googlesql_has_not_is_refused(
+def test_sql_outside_of_googlesql_is_refused(
     client: bigquery.Client, sql: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -166,7 +168,7 @@ def test_what_googlesql_has_not_is_refused(
 
 
 @pytest.mark.usefixtures("events")
-def test_a_job_id_is_good_for_one_job(client: bigquery.Client) -> None:
+def test_a_job_id_can_be_used_for_one_job_only(client: bigquery.Client) -> None:
     client.query(one("a"), job_id="job", job_retry=None).result()
     with pytest.raises(Conflict):
         client.query(one("a"), job_id="job", job_retry=None)
@@ -174,14 +176,16 @@ def test_a_job_id_is_good_for_one_job(client: bigquery.Client) -> None:
 
 
 @pytest.mark.usefixtures("events")
-def test_a_failed_job_says_so_when_its_result_is_asked_for(client: bigquery.Client) -> None:
+def test_a_failed_job_raises_when_its_result_is_requested(client: bigquery.Client) -> None:
     job = client.query("SELECT nothing FROM billing.events", job_retry=None)
     with pytest.raises(BadRequest):
         job.result()
 
 
 @pytest.mark.usefixtures("events")
-def test_what_was_streamed_cannot_be_changed_for_a_while(client: bigquery.Client) -> None:
+def test_streamed_rows_cannot_be_changed_while_in_the_streaming_buffer(
+    client: bigquery.Client,
+) -> None:
     run(client, one("sql"))
     streamed = [{"id": "s", "at": "2026-11-01T00:00:00Z"}, {"id": "s"}]
     assert client.insert_rows_json("fin-ops.billing.events", streamed, row_ids=["1", "1"]) == []
@@ -192,7 +196,7 @@ def test_what_was_streamed_cannot_be_changed_for_a_while(client: bigquery.Client
     assert run(client, "DELETE FROM billing.events WHERE id = 'sql'").num_dml_affected_rows == 1
 
 
-def test_columns_can_be_added_and_not_taken(client: bigquery.Client, events: str) -> None:
+def test_columns_can_be_added_but_not_removed(client: bigquery.Client, events: str) -> None:
     table = client.get_table(f"fin-ops.{events}")
     before = table.schema
     table.schema = [*before, bigquery.SchemaField("more", "STRING")]
@@ -203,14 +207,14 @@ def test_columns_can_be_added_and_not_taken(client: bigquery.Client, events: str
 
 
 @pytest.mark.usefixtures("events")
-def test_views_are_views(client: bigquery.Client) -> None:
+def test_views_can_be_created_and_queried(client: bigquery.Client) -> None:
     run(client, one("a"))
     run(client, "CREATE OR REPLACE VIEW billing.seen AS SELECT id FROM billing.events")
     assert client.get_table("fin-ops.billing.seen").table_type == "VIEW"
     assert [row["id"] for row in run(client, "SELECT * FROM billing.seen")] == ["a"]
 
 
-def test_limits_are_kept() -> None:
+def test_limits_are_enforced() -> None:
     limits = Limits(
         dml_statements=2, dml_window=3600, parameters=3, sql_characters=200, request_bytes=5000
     )
@@ -242,7 +246,7 @@ def test_limits_are_kept() -> None:
     ],
 )
 @pytest.mark.usefixtures("events")
-def test_a_request_id_is_carried_out_once(
+def test_a_request_id_is_executed_once(
     service: StandIn, client: bigquery.Client, kind: Kind, tries: int
 ) -> None:
     service.faults.add(Fault(kind, where="queries", seconds=0.2))
@@ -255,7 +259,9 @@ def test_a_request_id_is_carried_out_once(
 
 
 @pytest.mark.usefixtures("events")
-def test_garbage_is_an_error_after_the_fact(service: StandIn, client: bigquery.Client) -> None:
+def test_an_unreadable_response_raises_after_the_statement_was_executed(
+    service: StandIn, client: bigquery.Client
+) -> None:
     service.faults.add(Fault(Kind.GARBAGE))
     with pytest.raises(ValueError, match="Expecting value"):
         run(client, one("a"))
@@ -267,7 +273,7 @@ def test_garbage_is_an_error_after_the_fact(service: StandIn, client: bigquery.C
     [(403, "quotaExceeded"), (403, "accessDenied"), (404, "notFound"), (400, "invalidQuery")],
 )
 @pytest.mark.usefixtures("events")
-def test_what_waiting_cannot_help_is_not_tried_again(
+def test_permanent_errors_are_not_retried(
     service: StandIn, engine: sa.Engine, client: bigquery.Client, status: int, reason: str
 ) -> None:
     service.faults.add(Fault(Kind.ERROR, status=status, reason=reason, containing="poison"))
@@ -279,7 +285,9 @@ def test_what_waiting_cannot_help_is_not_tried_again(
     assert count(client) == 1
 
 
-def test_a_fault_waits_for_its_turn(service: StandIn, client: bigquery.Client) -> None:
+def test_a_fault_with_skip_applies_after_the_skipped_requests(
+    service: StandIn, client: bigquery.Client
+) -> None:
     service.faults.add(
         Fault(Kind.ERROR, where="queries", status=404, reason="notFound", skip=1, times=2)
     )

@@ -35,14 +35,14 @@ texts = st.one_of(
 @example("a\n")
 @example("-" * 50 + "a" * 50)
 @example("a" * 45 + "-" * 10 + "b" * 20)
-def test_every_text_has_a_value_that_a_label_may_have(text: str) -> None:
+def test_every_text_becomes_a_valid_label_value(text: str) -> None:
     value = label_value(text)
     assert len(value) <= 63
     assert VALID.fullmatch(value)
 
 
 @given(texts)
-def test_what_is_valid_stays_as_it_is_and_nothing_else_does(text: str) -> None:
+def test_only_valid_label_values_stay_unchanged(text: str) -> None:
     assert (label_value(text) == text) == (VALID.fullmatch(text) is not None)
 
 
@@ -52,7 +52,7 @@ def test_what_is_valid_stays_as_it_is_and_nothing_else_does(text: str) -> None:
 @example("a" * 63, "a" * 64)
 @example("a" * 64, "a" * 65)
 @example("日本", "中国")
-def test_two_texts_never_read_the_same(one: str, other: str) -> None:
+def test_different_texts_have_different_label_values(one: str, other: str) -> None:
     assume(one != other)
     assert label_value(one) != label_value(other)
 
@@ -71,13 +71,13 @@ def test_two_texts_never_read_the_same(one: str, other: str) -> None:
         ("日本", ""),
     ],
 )
-def test_people_can_read_what_can_be_read(text: str, readable: str) -> None:
+def test_an_invalid_text_keeps_its_readable_part_before_a_hash(text: str, readable: str) -> None:
     value = label_value(text)
     assert re.fullmatch(re.escape(readable) + "[a-z2-7]{16}", value)
     assert label_value(text) == value
 
 
-def test_the_labels_are_the_fields_that_say_something() -> None:
+def test_only_charge_fields_that_are_set_become_labels() -> None:
     labels = build_cost_labels(CHARGE, NAMES)
     assert list(labels) == [
         "tenancy.loblaw.digital/cost-center",
@@ -90,11 +90,11 @@ def test_the_labels_are_the_fields_that_say_something() -> None:
     assert list(build_cost_labels(Charge(team="a"), NAMES)) == ["tenancy.loblaw.digital/team"]
 
 
-def test_another_instance_has_labels_of_its_own() -> None:
+def test_two_instances_share_no_cost_label_key() -> None:
     assert not {*cost_label_keys(NAMES)} & {*cost_label_keys(Names("example.com"))}
 
 
-def test_the_namespace_has_them_and_no_label_of_the_tenants_choice() -> None:
+def test_the_namespace_gets_the_cost_labels_and_no_billing_labels() -> None:
     conventions = Conventions()
     billing = Billing("4711", labels={"argocd.argoproj.io/instance": "theirs", "app": "x"})
     made = namespace_object(
@@ -106,8 +106,8 @@ def test_the_namespace_has_them_and_no_label_of_the_tenants_choice() -> None:
 
 
 @given(lnamespaces())
-def test_they_are_among_those_that_only_the_controller_writes(lns: LNamespace) -> None:
-    """So that somebody else's value is put right, and one that is not wanted is taken away."""
+def test_cost_labels_are_managed_by_the_controller_alone(lns: LNamespace) -> None:
+    """A value set by others is restored, and a label that is not desired is removed."""
     conventions = Conventions()
     labels = namespace_object(lns, NEW, conventions).object.metadata.labels
     managed_metadata = conventions.managed_metadata

@@ -20,7 +20,7 @@ def users(*members: Member, now: datetime = NOW) -> tuple[Subject, ...]:
     return active_entries(Spec(users=members), now).users
 
 
-def test_people_are_sorted_and_each_counts_once() -> None:
+def test_subjects_are_sorted_and_each_counts_once() -> None:
     listed = (Member("bob"), Member("alice"), Member("alice", expires_at=NOW + DAY))
     assert users(*listed) == (Subject(USER, "alice"), Subject(USER, "bob"))
 
@@ -30,7 +30,7 @@ def test_a_service_account_in_two_spellings_counts_once() -> None:
     assert users(*both) == (Subject(ACCOUNT, "deployer", "ci"),)
 
 
-def test_the_longest_of_two_entries_for_one_person_counts() -> None:
+def test_the_later_expiry_of_two_entries_for_one_person_counts() -> None:
     short, long = (Member("alice", expires_at=NOW + DAY * days) for days in (1, 2))
     for listed in ((short, long), (long, short)):
         assert users(*listed, now=NOW + DAY) == (Subject(USER, "alice"),)
@@ -39,7 +39,7 @@ def test_the_longest_of_two_entries_for_one_person_counts() -> None:
         assert sudoer_expiries(Spec(sudoers=listed)) == {Subject(USER, "alice"): None}
 
 
-def test_problems_name_the_field_and_leave_the_others_alone() -> None:
+def test_a_problem_names_its_field_and_leaves_other_entries_in_force() -> None:
     spec = Spec(
         users=(Member("alice"), Member("*"), Member("bob")),
         managers=(Member("system:masters", GROUP), Member("ops", GROUP)),
@@ -57,7 +57,7 @@ def test_problems_name_the_field_and_leave_the_others_alone() -> None:
     )
 
 
-def test_the_next_change_is_the_first_end_in_any_list() -> None:
+def test_the_next_change_is_the_earliest_expiry_in_any_list() -> None:
     spec = Spec(
         users=(Member("a", expires_at=NOW + DAY * 3), Member("b", expires_at=NOW - DAY)),
         managers=(Member("c", expires_at=NOW + DAY * 2), Member("d")),
@@ -69,9 +69,7 @@ def test_the_next_change_is_the_first_end_in_any_list() -> None:
 
 
 @given(specs(), moments)
-def test_nobody_has_anything_by_an_entry_with_a_problem_or_past_its_end(
-    spec: Spec, now: datetime
-) -> None:
+def test_invalid_and_expired_entries_grant_nothing(spec: Spec, now: datetime) -> None:
     current = active_entries(spec, now)
     for listed, check, given_to in (
         (spec.users, member_problem, current.users),
@@ -87,7 +85,7 @@ def test_nobody_has_anything_by_an_entry_with_a_problem_or_past_its_end(
 
 
 @given(specs(), moments)
-def test_every_entry_with_a_problem_is_told_once(spec: Spec, now: datetime) -> None:
+def test_every_invalid_entry_is_reported_once(spec: Spec, now: datetime) -> None:
     paths = [problem.partition(":")[0] for problem in active_entries(spec, now).problems]
     assert len(set(paths)) == len(paths)
     bad = [m for m in (*spec.users, *spec.managers) if member_problem(m)]
@@ -96,14 +94,18 @@ def test_every_entry_with_a_problem_is_told_once(spec: Spec, now: datetime) -> N
 
 
 @given(specs(), moments, moments)
-def test_nothing_changes_before_it_is_said_to(spec: Spec, now: datetime, later: datetime) -> None:
+def test_active_entries_do_not_change_before_changes_at(
+    spec: Spec, now: datetime, later: datetime
+) -> None:
     current = active_entries(spec, now)
     if now <= later and (current.changes_at is None or later < current.changes_at):
         assert active_entries(spec, later) == current
 
 
 @given(specs(), moments)
-def test_those_who_are_sudoers_are_those_who_are_so_until_later(spec: Spec, now: datetime) -> None:
+def test_active_sudoers_are_the_sudoers_with_an_expiry_in_the_future(
+    spec: Spec, now: datetime
+) -> None:
     until = sudoer_expiries(spec)
     still = {subject for subject, end in until.items() if end is None or end > now}
     assert still == set(active_entries(spec, now).sudoers)

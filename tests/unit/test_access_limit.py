@@ -40,7 +40,7 @@ ONE_PERSON = RequesterLimits(0, {"carol": 2})
         (ONE_PERSON, BOT, TEAM, None),
     ],
 )
-def test_to_whom_it_is_counted_and_how_many_that_may_be(
+def test_a_requester_maps_to_an_account_with_a_limit(
     limits: RequesterLimits, requester: str, account: str, limit: int | None
 ) -> None:
     assert limits.account(requester) == account
@@ -56,17 +56,19 @@ def test_to_whom_it_is_counted_and_how_many_that_may_be(
         (ONE_PERSON, True),
     ],
 )
-def test_nobody_pays_for_a_limit_that_there_is_not(limits: RequesterLimits, exist: bool) -> None:
+def test_usage_is_counted_only_if_some_account_has_a_limit(
+    limits: RequesterLimits, exist: bool
+) -> None:
     assert limits.any_limited is exist
 
 
 @pytest.mark.parametrize(("used", "refused"), [(0, False), (4, False), (5, True), (8, True)])
-def test_one_more_is_refused_to_whoever_has_as_many(used: int, refused: bool) -> None:
+def test_a_creation_is_refused_once_the_limit_is_reached(used: int, refused: bool) -> None:
     assert bool(FIVE.exceeded("alice", used)) is refused
     assert not FIVE.exceeded("dora", used)
 
 
-def test_limits_are_of_lnamespaces_or_of_lclusters() -> None:
+def test_lnamespaces_and_lclusters_have_separate_limits() -> None:
     settings = Settings(
         limit_per_requester=2,
         limit_exceptions='{"bot": 5}',
@@ -87,7 +89,7 @@ def test_limits_are_of_lnamespaces_or_of_lclusters() -> None:
     assert not lcluster_limits(replace(settings, lclusters="no")).any_limited
 
 
-def test_a_refusal_says_how_many_of_how_many_and_what_to_do() -> None:
+def test_a_refusal_states_the_usage_the_limit_and_the_remedy() -> None:
     assert FIVE.exceeded("alice", 8) == (
         'exceeded limit: "alice" has 8 of 5 LNamespaces; delete one that is no longer needed, or '
         "ask a cluster administrator for more"
@@ -108,13 +110,13 @@ def test_a_refusal_says_how_many_of_how_many_and_what_to_do() -> None:
         (RequesterLimits(), OTHER, False),
     ],
 )
-def test_only_a_service_account_without_an_exception_is_counted_like_its_home(
+def test_only_a_service_account_without_an_exception_is_counted_by_its_namespace(
     limits: RequesterLimits, requester: str, follows: bool
 ) -> None:
     assert limits.depends_on_namespace(requester) is follows
 
 
-def test_what_was_left_is_named_but_not_all_of_very_many() -> None:
+def test_a_long_list_of_orphaned_namespaces_is_shortened() -> None:
     assert describe_orphans([]) == ""
     assert "have left (a, b): ask" in describe_orphans(["a", "b"])
     long = describe_orphans([f"{'x' * 60}{number:03}" for number in range(100)])

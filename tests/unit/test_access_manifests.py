@@ -100,7 +100,9 @@ def manifests(objects: Iterable[DesiredObject]) -> list[dict[str, Any]]:
         ("odd-name", named(Spec(users=(Member("alice"),)), "self-impersonator"), DEFAULT),
     ],
 )
-def test_the_objects_of_a_tenant(name: str, lns: LNamespace, conventions: Conventions) -> None:
+def test_the_objects_of_a_tenant_match_the_golden_files(
+    name: str, lns: LNamespace, conventions: Conventions
+) -> None:
     golden.check(name, objects(lns, conventions))
 
 
@@ -116,7 +118,7 @@ def of_person(subject: Subject, conventions: Conventions = DEFAULT) -> tuple[Des
     ("name", "subject"),
     [("person-user", ALICE), ("person-service-account", Subject(ACCOUNT, "deployer", "ci"))],
 )
-def test_the_objects_of_a_person(name: str, subject: Subject) -> None:
+def test_the_objects_of_a_person_match_the_golden_files(name: str, subject: Subject) -> None:
     golden.check(name, of_person(subject))
 
 
@@ -138,7 +140,7 @@ def test_the_objects_of_instances_differ_by_names_only() -> None:
     assert renamed == str(manifests(of_person(ALICE)))
 
 
-def test_a_person_whom_nobody_needs_has_no_objects() -> None:
+def test_a_person_whom_no_lnamespace_lists_has_no_objects() -> None:
     assert self_impersonator(Subject(SubjectKind.USER, "alice"), {}, DEFAULT) == ()
 
 
@@ -164,17 +166,17 @@ INSIDE = [
 
 
 @pytest.mark.parametrize("whose", [Ownership.OURS, Ownership.TERMINATING])
-def test_everything_is_made_for_a_namespace_of_its_own(whose: Ownership) -> None:
+def test_all_objects_are_created_for_an_owned_namespace(whose: Ownership) -> None:
     assert made(whose) == [("Namespace", "", "team-a"), *EDITORS, *SUDO, *INSIDE]
 
 
-def test_before_the_namespace_is_there_nobody_may_become_its_sudoers() -> None:
+def test_no_sudo_objects_are_created_before_the_namespace_exists() -> None:
     assert made(Ownership.ABSENT) == [("Namespace", "", "team-a"), *EDITORS]
 
 
 @pytest.mark.parametrize("whose", [Ownership.FOREIGN, Ownership.PREDECESSOR])
-def test_nothing_reaches_into_somebody_elses_namespace(whose: Ownership) -> None:
-    """Not even the managers lose their LNamespace, so that they can delete it."""
+def test_only_editor_objects_are_created_for_a_foreign_namespace(whose: Ownership) -> None:
+    """The managers keep their rights to the LNamespace, so that they can delete it."""
     assert made(whose) == EDITORS
 
 
@@ -191,7 +193,7 @@ layouts = st.sampled_from([DEFAULT, OTHER, BY_ACCOUNT, OTHER_BY_ACCOUNT])
 
 
 @given(lnamespaces(), layouts)
-def test_every_rule_is_about_one_kind_and_names_what_it_is_about(
+def test_every_rule_has_one_resource_and_names_its_objects(
     lns: LNamespace, conventions: Conventions
 ) -> None:
     for wanted in all_objects(lns, conventions):
@@ -204,7 +206,7 @@ def test_every_rule_is_about_one_kind_and_names_what_it_is_about(
 
 
 @given(lnamespaces(), layouts)
-def test_a_person_may_impersonate_just_themselves(
+def test_a_person_may_impersonate_only_themselves(
     lns: LNamespace, conventions: Conventions
 ) -> None:
     people = active_entries(lns.spec, NOW).sudoers
@@ -220,7 +222,7 @@ def test_a_person_may_impersonate_just_themselves(
 
 
 @given(lnamespaces(), layouts)
-def test_subjects_are_sorted_and_each_stands_once(
+def test_subjects_are_sorted_and_each_is_listed_once(
     lns: LNamespace, conventions: Conventions
 ) -> None:
     for wanted in all_objects(lns, conventions):
@@ -231,7 +233,7 @@ def test_subjects_are_sorted_and_each_stands_once(
         assert people == sorted(people)
 
 
-def test_the_sudoers_group_that_is_also_a_manager_stands_once() -> None:
+def test_a_sudoers_group_that_is_also_a_manager_is_listed_once() -> None:
     lns = named(Spec(managers=(Member("team-a-sudoers", GROUP),)))
     _, binding = lnamespace.editor_objects(lns, active_entries(lns.spec, NOW), DEFAULT)
     assert [subject.name for subject in binding.object.subjects] == ["team-a-sudoers"]
@@ -241,7 +243,7 @@ def test_the_sudoers_group_that_is_also_a_manager_stands_once() -> None:
 def test_subjects_have_the_defaults_that_the_server_would_fill_in(
     lns: LNamespace, conventions: Conventions
 ) -> None:
-    """Otherwise every binding would look changed for ever."""
+    """Without the defaults every binding would always look changed."""
     for wanted in all_objects(lns, conventions):
         for subject in wanted.object.subjects:
             account = subject.kind == "ServiceAccount"
@@ -250,10 +252,10 @@ def test_subjects_have_the_defaults_that_the_server_would_fill_in(
 
 
 @given(lnamespaces(), layouts)
-def test_roles_are_bound_only_where_they_are_meant(
+def test_shared_cluster_roles_are_bound_only_inside_the_namespace(
     lns: LNamespace, conventions: Conventions
 ) -> None:
-    """`cluster-admin` and the users' role within the Namespace; all else is the tenant's own."""
+    """These are `cluster-admin` and the users' role; every other role belongs to the tenant."""
     for wanted in all_objects(lns, conventions):
         ref = wanted.object.role_ref
         if not ref:
@@ -295,7 +297,7 @@ def test_a_tenants_objects_never_mention_another_tenant(
 
 
 @given(lnamespaces())
-def test_two_instances_make_no_object_of_one_name_outside_the_namespace(lns: LNamespace) -> None:
+def test_two_instances_share_no_object_name_outside_the_namespace(lns: LNamespace) -> None:
     for one, other in ((DEFAULT, OTHER), (BY_ACCOUNT, OTHER_BY_ACCOUNT)):
         ours = {(w.resource, w.key) for w in all_objects(lns, one) if w.key[0] != lns.name}
         theirs = {(w.resource, w.key) for w in all_objects(lns, other) if w.key[0] != lns.name}
@@ -323,10 +325,10 @@ def test_the_order_of_the_lists_makes_no_difference(lns: LNamespace, order: list
 
 
 @given(lnamespaces(), layouts, st.sampled_from(Ownership))
-def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
+def test_every_grant_is_among_the_grant_references(
     lns: LNamespace, conventions: Conventions, whose: Ownership
 ) -> None:
-    """What is not, would never be taken away again."""
+    """A grant that is not among these references would never be revoked."""
     grants = {(w.resource, w.key) for w in objects(lns, conventions, whose)}
     former_grants = {
         (w.resource, w.key) for w in objects(lns, previous_conventions(conventions), whose)
@@ -344,7 +346,7 @@ def test_every_grant_is_in_a_place_where_it_will_be_looked_for(
         )
 
 
-def test_bindings_go_before_the_roles_that_they_refer_to() -> None:
+def test_bindings_are_ordered_before_the_roles_that_they_reference() -> None:
     for conventions in (DEFAULT, BY_ACCOUNT):
         kinds = [resource.kind for resource, _ in lnamespace.grant_refs("a", conventions)]
         assert kinds == sorted(kinds, key=lambda kind: not kind.endswith("Binding"))
@@ -356,15 +358,15 @@ def test_bindings_go_before_the_roles_that_they_refer_to() -> None:
 
 
 @given(lnamespaces())
-def test_sudo_by_account_has_nothing_cluster_wide(lns: LNamespace) -> None:
-    """But for who may edit the LNamespace, which is cluster-wide itself."""
+def test_sudo_by_account_creates_no_cluster_scoped_sudo_objects(lns: LNamespace) -> None:
+    """Only the editors' role is cluster-scoped, because the LNamespace is."""
     for wanted in all_objects(lns, BY_ACCOUNT):
         if wanted.resource is not NAMESPACE and not wanted.key[0]:
             assert wanted.key[1] == BY_ACCOUNT.names.editor(lns.name)
 
 
 @given(lnamespaces(), st.sampled_from([BY_ACCOUNT, OTHER_BY_ACCOUNT]))
-def test_sudoers_become_the_account_of_their_lnamespace_only(
+def test_sudoers_may_impersonate_only_the_account_of_their_lnamespace(
     lns: LNamespace, conventions: Conventions
 ) -> None:
     home = conventions.names.sudo_namespace
@@ -382,6 +384,6 @@ def test_sudoers_become_the_account_of_their_lnamespace_only(
     assert name_problem(home)
 
 
-def test_no_account_is_made() -> None:
+def test_sudo_by_account_creates_no_service_account() -> None:
     kinds = {w.resource.kind for w in all_objects(named(FULL), BY_ACCOUNT)}
     assert "ServiceAccount" not in kinds

@@ -32,7 +32,7 @@ def found(
     return ObservedObject(key, uid, 1, terminating, managed, owners, annotations, None, b"")
 
 
-def test_there_may_be_none() -> None:
+def test_a_missing_namespace_is_absent() -> None:
     assert determine_ownership(lns(), None, LAYOUT) is Ownership.ABSENT
     assert determine_ownership(lns(NAMESPACE), None, LAYOUT) is Ownership.ABSENT
 
@@ -48,12 +48,12 @@ PROOFS = {
 
 
 @pytest.mark.parametrize(("of", "namespace"), PROOFS.values(), ids=PROOFS.keys())
-def test_a_uid_proves_that_it_is_its_own(of: LNamespace, namespace: ObservedObject) -> None:
+def test_a_matching_uid_proves_ownership(of: LNamespace, namespace: ObservedObject) -> None:
     assert determine_ownership(of, namespace, LAYOUT) is Ownership.OURS
 
 
-def test_a_status_proves_nothing_of_what_another_one_left() -> None:
-    """With Retain: the annotation says whose it was, whatever a status came to say."""
+def test_a_status_does_not_outweigh_the_annotation_of_another_owner() -> None:
+    """After Retain the annotation names the former owner, whatever the status says."""
     left = found(annotated=EARLIER, managed=True)
     assert determine_ownership(lns(NAMESPACE), left, LAYOUT) is Ownership.FOREIGN
     assert (
@@ -85,7 +85,7 @@ ADOPTIONS = {
 
 
 @pytest.mark.parametrize(("of", "namespace", "is_"), ADOPTIONS.values(), ids=ADOPTIONS.keys())
-def test_adopted_is_what_was_there_before(
+def test_a_namespace_that_existed_before_is_adopted(
     of: LNamespace, namespace: ObservedObject | None, is_: bool
 ) -> None:
     assert is_adopted(of, namespace, LAYOUT) is is_
@@ -102,11 +102,13 @@ NO_PROOFS = {
 
 @pytest.mark.parametrize("namespace", NO_PROOFS.values(), ids=NO_PROOFS.keys())
 @pytest.mark.parametrize("of", [lns(), lns("uid-of-another-namespace")])
-def test_anything_else_is_somebody_elses(of: LNamespace, namespace: ObservedObject) -> None:
+def test_a_namespace_without_proof_of_ownership_is_foreign(
+    of: LNamespace, namespace: ObservedObject
+) -> None:
     assert determine_ownership(of, namespace, LAYOUT) is Ownership.FOREIGN
 
 
-def test_a_namespace_of_its_own_may_be_on_its_way_out() -> None:
+def test_an_owned_namespace_that_is_being_deleted_is_terminating() -> None:
     assert (
         determine_ownership(lns(), found(OURS, terminating=True), LAYOUT) is Ownership.TERMINATING
     )
@@ -121,11 +123,13 @@ def test_a_namespace_of_its_own_may_be_on_its_way_out() -> None:
         found(STRANGER, terminating=True),
     ],
 )
-def test_what_is_about_to_go_is_waited_for(namespace: ObservedObject) -> None:
+def test_a_foreign_namespace_that_is_about_to_be_deleted_is_a_predecessor(
+    namespace: ObservedObject,
+) -> None:
     assert determine_ownership(lns(), namespace, LAYOUT) is Ownership.PREDECESSOR
 
 
-def test_another_instances_annotation_proves_nothing() -> None:
+def test_the_annotation_of_another_instance_does_not_prove_ownership() -> None:
     other = Conventions(Names("example.com"))
     assert (
         determine_ownership(lns(), found(annotated=OURS, conventions=other), LAYOUT)
@@ -137,7 +141,7 @@ def test_another_instances_annotation_proves_nothing() -> None:
     )
 
 
-def test_without_a_proof_nothing_makes_it_its_own() -> None:
+def test_no_combination_without_a_matching_uid_proves_ownership() -> None:
     for managed, terminating, owner, annotated in product(
         (False, True), (False, True), ("", EARLIER), ("", STRANGER)
     ):

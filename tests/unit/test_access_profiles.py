@@ -68,13 +68,13 @@ CASES: dict[
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_labels(case: str) -> None:
+def test_namespace_labels_follow_from_the_profile_and_the_present_labels(case: str) -> None:
     tenant, profile, found, should = CASES[case]
     assert namespace_labels(tenant, profile, found, LAYOUT) == should
 
 
-def test_the_default_profile_is_not_for_what_was_adopted() -> None:
-    """Its quota, network policy and Pod Security ended what ran there at once."""
+def test_the_default_profile_does_not_apply_to_adopted_namespaces() -> None:
+    """Its quota, network policy and Pod Security stopped running workloads at once."""
     profiles = ProfileSet({"default": DEFAULT, "big": BIG})
     assert profiles.resolve(lns()) == DEFAULT
     assert profiles.resolve(lns(), adopted=True) == ResolvedProfile()
@@ -82,7 +82,7 @@ def test_the_default_profile_is_not_for_what_was_adopted() -> None:
     assert profiles.resolve(lns("big"), adopted=True) == BIG
 
 
-def test_what_was_adopted_needs_the_profiles_only_if_it_names_one() -> None:
+def test_an_adopted_namespace_needs_the_profiles_only_if_it_names_one() -> None:
     unreadable = ProfileSet(problem="no such file")
     assert unreadable.resolve(lns(), adopted=True) == ResolvedProfile()
     assert unreadable.problem_of(lns(), adopted=True) == ""
@@ -95,7 +95,7 @@ maps = st.dictionaries(keys, st.sampled_from("xy"))
 
 
 @given(maps, maps, maps, st.sets(keys), st.booleans())
-def test_once_so_nothing_is_to_do_and_what_is_not_ours_stays(
+def test_namespace_labels_are_idempotent_and_keep_foreign_labels(
     own: dict[str, str],
     given_: dict[str, str],
     present: dict[str, str],
@@ -114,7 +114,7 @@ def test_once_so_nothing_is_to_do_and_what_is_not_ours_stays(
         assert after.get("mine") == present.get("mine")
 
 
-def test_which_profile_counts() -> None:
+def test_the_named_profile_or_else_the_default_profile_applies() -> None:
     both = ProfileSet({"default": DEFAULT, "big": BIG})
     assert both.resolve(lns()) is DEFAULT
     assert both.resolve(lns("default")) is DEFAULT
@@ -131,7 +131,7 @@ def test_which_profile_counts() -> None:
     assert "f:1: bad" in ProfileSet(problem="f:1: bad").problem_of(lns())
 
 
-def test_what_is_made_is_marked_as_ours_and_has_no_owner() -> None:
+def test_profile_objects_are_labelled_and_have_no_owner_reference() -> None:
     profile = ResolvedProfile({RESOURCE_QUOTA: b'{"hard":{}}', NETWORK_POLICY: b"{}"})
     made = profile_objects(lns(), profile, LAYOUT)
     assert [want.resource for want in made] == [RESOURCE_QUOTA, NETWORK_POLICY]
@@ -151,20 +151,20 @@ def test_what_is_made_is_marked_as_ours_and_has_no_owner() -> None:
     ]
 
 
-def test_a_namespace_is_made_with_the_labels_of_its_profile() -> None:
+def test_a_namespace_is_created_with_the_labels_of_its_profile() -> None:
     made = namespace_object(lns(), NamespaceState(Ownership.ABSENT, profile=DEFAULT), LAYOUT)
     assert made.object.metadata.labels == LAYOUT.labels("team-a") | {"mesh": "on"}
     assert made.object.metadata.annotations[LISTED] == "mesh"
 
 
-def test_what_is_to_go_is_told_apart_from_what_is_to_be() -> None:
+def test_labels_to_remove_are_none_in_the_patch_and_absent_in_the_object() -> None:
     space = NamespaceState(Ownership.OURS, seen("old", old="1"), DEFAULT)
     made = namespace_object(lns(), space, LAYOUT)
     assert made.object.metadata.labels == LAYOUT.labels("team-a") | {"mesh": "on"}
     assert made.labels == {"mesh": "on", "old": None}
 
 
-def test_no_rule_takes_our_own_marks_or_the_servers_away() -> None:
+def test_no_forbidden_label_rule_removes_managed_or_server_labels() -> None:
     rules = ("kubernetes.io/", "app.kubernetes.io/", "tenancy.loblaw.digital/")
     conventions = Conventions(Names(class_name="silver"), forbidden_labels=rules)
     tenant = LNamespace(Metadata("team-a", "u"), Spec(billing=Billing("4711", "a", "b", "c")))
@@ -173,7 +173,7 @@ def test_no_rule_takes_our_own_marks_or_the_servers_away() -> None:
     assert namespace_labels(tenant, ResolvedProfile(), found, conventions) == {}
 
 
-def test_equal_specs_are_one_whatever_the_order_of_their_keys() -> None:
+def test_equal_specs_have_one_canonical_json_whatever_the_key_order() -> None:
     assert canonical_json(b'{"a": 1, "b": {"d":[], "c":2}}') is canonical_json(
         b'{"a": 1, "b": {"d":[], "c":2}}'
     )

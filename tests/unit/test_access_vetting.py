@@ -45,11 +45,11 @@ def test_a_rule_on_paths_gives_its_paths_and_no_resource() -> None:
 
 
 @given(sets)
-def test_rights_come_back_from_their_rules(given_rights: frozenset[Right]) -> None:
+def test_rights_survive_a_round_trip_through_rules(given_rights: frozenset[Right]) -> None:
     assert rights_of(rules_of(given_rights)) == given_rights
 
 
-def test_a_resource_has_one_rule_for_each_name_and_its_verbs_in_order() -> None:
+def test_each_resource_name_has_one_rule_with_sorted_verbs() -> None:
     listed = [Right("", "pods", verb, name) for verb in ("list", "get") for name in ("two", "one")]
     assert rules_of([*listed, Right(URL, "/metrics", "get")]) == (
         PolicyRule(("get", "list"), ("",), ("pods",), ("one",)),
@@ -96,7 +96,7 @@ def test_rules_do_not_depend_on_the_order_of_rights(many: list[Right], random: o
         (Right("certificates.k8s.io", "signers", "approve"), "anybody"),
     ],
 )
-def test_some_rights_are_refused_whoever_looked(right: Right, why: str) -> None:
+def test_some_rights_are_refused_even_when_vetted(right: Right, why: str) -> None:
     assert why in refusal(right)
     found = vet_rights(frozenset({right}), frozenset({right}))
     assert found.refused == (right,)
@@ -120,7 +120,7 @@ def test_some_rights_are_refused_whoever_looked(right: Right, why: str) -> None:
         Right(URL, "/healthz/*", "get"),
     ],
 )
-def test_other_rights_pass_if_they_are_vetted_and_only_then(right: Right) -> None:
+def test_other_rights_pass_only_when_vetted(right: Right) -> None:
     assert vet_rights(frozenset({right}), frozenset({right})).passed
     found = vet_rights(frozenset({right}), NOTHING)
     assert found.gained == (right,)
@@ -139,20 +139,20 @@ def test_other_rights_pass_if_they_are_vetted_and_only_then(right: Right) -> Non
         (Right("", "serviceaccounts/token", "create"), "tokens"),
     ],
 )
-def test_grave_rights_are_told_even_when_vetted(right: Right, said: str) -> None:
+def test_powerful_rights_are_reported_even_when_vetted(right: Right, said: str) -> None:
     assert said in warning(right)
     found = vet_rights(frozenset({right, PODS}), frozenset({right, PODS}))
     assert found.dangerous == (right,)
     assert found.passed
 
 
-def test_a_right_that_is_lost_is_told_and_passes() -> None:
+def test_a_lost_right_is_reported_and_passes() -> None:
     found = vet_rights(NOTHING, frozenset({PODS}))
     assert found.lost == (PODS,)
     assert found.passed
 
 
-def test_a_right_on_all_names_is_more_than_on_one() -> None:
+def test_a_right_on_all_names_covers_a_right_on_one_name() -> None:
     one, every = frozenset({Right("", "pods", "get", "web")}), frozenset({PODS})
     assert vet_rights(one, one).passed
     assert vet_rights(every, one).gained == (PODS,)
@@ -160,7 +160,7 @@ def test_a_right_on_all_names_is_more_than_on_one() -> None:
     assert vet_rights(one, every).lost == (PODS,)
 
 
-def test_nothing_is_lost_to_a_wildcard() -> None:
+def test_a_wildcard_covers_every_vetted_right() -> None:
     everything = frozenset({Right("*", "*", "*")})
     assert (
         vet_rights(everything, frozenset({PODS, Right("apps", "x/scale", "get", "n")})).lost == ()
@@ -186,7 +186,7 @@ def gives(wide: Right, right: Right) -> bool:
 @example(Right("", "pods/exec", "get"), frozenset({Right("*", "*/exec", "*")}))
 @example(Right("", "pods", "get"), frozenset({Right("*", "*/", "*")}))
 @example(Right(URL, "/metrics", "get"), frozenset({Right(URL, "/metrics", "*")}))
-def test_what_covers_what_is_as_rbac_has_it(right: Right, by: frozenset[Right]) -> None:
+def test_coverage_of_rights_follows_rbac(right: Right, by: frozenset[Right]) -> None:
     assert covered(right, by) == any(gives(wide, right) for wide in by)
 
 
@@ -203,7 +203,9 @@ def test_every_right_is_vetted_new_or_refused(
 
 
 @given(sets, rights)
-def test_no_right_is_added_unnoticed(vetted: frozenset[Right], added: Right) -> None:
+def test_every_added_right_is_refused_gained_or_already_covered(
+    vetted: frozenset[Right], added: Right
+) -> None:
     found = vet_rights(vetted | {added}, vetted)
     noticed = added in found.refused or added in found.gained
     assert noticed or covered(added, vetted)

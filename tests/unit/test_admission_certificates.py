@@ -49,7 +49,7 @@ def advanced(situation: ObservedState, terms: CertificateSpec = TERMS) -> Shared
     return next_state(situation, terms, lambda: made(situation.now, terms))
 
 
-def test_a_made_pair_is_good_for_its_names_and_signed_by_its_ca() -> None:
+def test_a_generated_pair_is_valid_for_its_names_and_signed_by_its_ca() -> None:
     leaf = x509.load_pem_x509_certificate(PAIR.certificate)
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["door.example"]
@@ -59,7 +59,7 @@ def test_a_made_pair_is_good_for_its_names_and_signed_by_its_ca() -> None:
     assert not_after(PAIR) == START + 3 * HOUR
 
 
-def test_a_made_pair_can_serve_and_sign_nothing_else() -> None:
+def test_a_generated_pair_is_for_server_authentication_only() -> None:
     leaf, ca = map(x509.load_pem_x509_certificate, (PAIR.certificate, PAIR.ca))
     usage = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     limits = ca.extensions.get_extension_for_class(x509.BasicConstraints).value
@@ -67,7 +67,7 @@ def test_a_made_pair_can_serve_and_sign_nothing_else() -> None:
     assert limits == x509.BasicConstraints(ca=True, path_length=0)
 
 
-def test_the_key_of_the_ca_is_kept_nowhere() -> None:
+def test_the_private_key_of_the_ca_is_not_stored() -> None:
     ca = x509.load_pem_x509_certificate(PAIR.ca)
     key = keypairs._private_key(PAIR.key)  # noqa: SLF001 - the only way to look at it
     assert key.public_key() != ca.public_key()
@@ -87,7 +87,7 @@ def test_the_key_of_the_ca_is_kept_nowhere() -> None:
         (KeyPair(b"\xff", b"\x00", b""), START, "cannot be read"),
     ],
 )
-def test_a_pair_that_cannot_be_served_has_a_reason(
+def test_the_problem_of_a_pair_that_cannot_be_served_is_reported(
     pair: KeyPair, now: datetime, said: str | None
 ) -> None:
     problem = keypair_problem(pair, now)
@@ -101,13 +101,13 @@ def test_the_first_replica_shares_a_pair_and_serves_it_at_once() -> None:
     assert pair_to_serve(seen(state), TERMS) == state.current.pair
 
 
-def test_a_young_pair_is_left_alone() -> None:
+def test_a_young_pair_is_not_renewed() -> None:
     state = SharedState(SharedPair(PAIR, START))
     bundle = desired_bundle(b"", state, START)
     assert advanced(seen(state, PAIR, START + HOUR, bundle)) == state
 
 
-def test_after_two_thirds_of_its_life_the_next_is_made() -> None:
+def test_the_next_pair_is_generated_after_two_thirds_of_the_lifetime() -> None:
     state = SharedState(SharedPair(PAIR, START))
     bundle = desired_bundle(b"", state, START)
     state = advanced(seen(state, PAIR, START + 2 * HOUR, bundle))
@@ -117,7 +117,7 @@ def test_after_two_thirds_of_its_life_the_next_is_made() -> None:
     assert pair_to_serve(seen(state, PAIR), TERMS) == PAIR
 
 
-def test_the_next_pair_takes_over_when_its_trust_has_settled() -> None:
+def test_the_next_pair_replaces_the_current_one_after_the_settle_time() -> None:
     state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER))
     both = desired_bundle(b"", state, START)
     assert advanced(seen(state, PAIR, START, PAIR.ca)).next == SharedPair(OTHER)
@@ -129,7 +129,7 @@ def test_the_next_pair_takes_over_when_its_trust_has_settled() -> None:
     )
 
 
-def test_trust_begins_with_the_last_bundle() -> None:
+def test_a_pair_is_trusted_only_when_every_bundle_contains_its_ca() -> None:
     state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER))
     both = desired_bundle(b"", state, START)
     assert advanced(ObservedState(state, PAIR, (both, PAIR.ca), START)) == state
@@ -141,12 +141,12 @@ def test_a_served_pair_stays_when_a_bundle_is_overwritten() -> None:
     assert pair_to_serve(seen(state, None, later, OTHER.ca), TERMS) == PAIR
 
 
-def test_trust_that_was_lost_must_settle_again() -> None:
+def test_lost_trust_restarts_the_settle_time() -> None:
     state = SharedState(SharedPair(PAIR, START), SharedPair(OTHER, START))
     assert advanced(seen(state, PAIR, START + HOUR, PAIR.ca)).next == SharedPair(OTHER)
 
 
-def test_a_pair_for_other_names_is_replaced_in_order() -> None:
+def test_a_pair_for_other_names_is_kept_while_the_next_pair_is_prepared() -> None:
     other = made(terms=replace(TERMS, names=("old.example",)))
     state = advanced(seen(SharedState(SharedPair(other, START)), other, bundle=other.ca))
     assert state.current == SharedPair(other, START)
@@ -163,7 +163,7 @@ def test_a_next_pair_that_lacks_a_name_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("bad", [KeyPair(b"x", b"y", b"z"), replace(PAIR, ca=OTHER.ca)])
-def test_garbage_is_replaced_by_the_served_pair_and_then_by_the_next(bad: KeyPair) -> None:
+def test_a_garbled_shared_pair_is_replaced_by_the_served_pair_and_renewed(bad: KeyPair) -> None:
     state = advanced(seen(SharedState(SharedPair(bad, START)), PAIR, bundle=PAIR.ca))
     assert state.current
     assert state.current.pair == PAIR
@@ -172,13 +172,13 @@ def test_garbage_is_replaced_by_the_served_pair_and_then_by_the_next(bad: KeyPai
     assert pair_to_serve(seen(state, bundle=PAIR.ca + OTHER.ca), TERMS) == PAIR
 
 
-def test_garbage_is_replaced_at_once_where_nothing_is_served() -> None:
+def test_a_garbled_shared_pair_is_replaced_at_once_if_no_pair_is_served() -> None:
     state = advanced(seen(SharedState(SharedPair(KeyPair(b"x", b"y", b"z")))))
     assert state.current
     assert keypair_problem(state.current.pair, START) is None
 
 
-def test_the_next_pair_replaces_an_expired_one() -> None:
+def test_the_next_pair_replaces_an_expired_pair() -> None:
     late = made(START + 2 * HOUR)
     state = SharedState(SharedPair(PAIR, START), SharedPair(late))
     assert advanced(seen(state, PAIR, START + 3 * HOUR)) == SharedState(SharedPair(late))
@@ -186,7 +186,7 @@ def test_the_next_pair_replaces_an_expired_one() -> None:
     assert advanced(seen(state, PAIR, START + 3 * HOUR, PAIR.ca)) == SharedState(SharedPair(late))
 
 
-def test_a_new_replica_does_not_wait_for_one_that_has_expired() -> None:
+def test_a_new_replica_does_not_wait_for_trust_when_the_old_ca_has_expired() -> None:
     now = START + 3 * HOUR
     state = SharedState(SharedPair(made(now)))
     assert pair_to_serve(seen(state, None, now, PAIR.ca), TERMS) == state.pairs[0]
@@ -197,7 +197,7 @@ def test_a_pair_without_a_ca_is_not_trusted() -> None:
     assert not trusts(PAIR.ca, replace(PAIR, ca=b""))
 
 
-def test_a_bundle_goes_on_trusting_what_it_trusted_until_that_expires() -> None:
+def test_a_bundle_keeps_trusted_certificates_until_they_expire() -> None:
     grown = desired_bundle(PAIR.ca, SharedState(SharedPair(OTHER)), START)
     assert trusts(grown, PAIR)
     assert trusts(grown, OTHER)
@@ -206,7 +206,7 @@ def test_a_bundle_goes_on_trusting_what_it_trusted_until_that_expires() -> None:
     assert later == late.ca
 
 
-def test_a_bundle_that_is_right_stays_as_it_is_written() -> None:
+def test_a_complete_bundle_is_left_unchanged() -> None:
     present = b"# a comment\n" + PAIR.ca + OTHER.ca
     assert desired_bundle(present, SharedState(SharedPair(PAIR)), START) == present
 
@@ -215,7 +215,7 @@ def test_a_bundle_of_garbage_is_replaced() -> None:
     assert desired_bundle(b"garbage", SharedState(SharedPair(PAIR)), START) == PAIR.ca
 
 
-def test_a_bundle_that_would_grow_without_end_loses_the_oldest() -> None:
+def test_a_bundle_keeps_only_the_newest_32_certificates() -> None:
     bundle, pairs = b"", [made(START + minute * MINUTE) for minute in range(50)]
     for pair in pairs:
         bundle = desired_bundle(bundle, SharedState(SharedPair(pair)), START)

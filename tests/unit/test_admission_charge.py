@@ -100,7 +100,7 @@ def test_a_spec_without_billing_is_charged_by_default(asked: Any) -> None:
         ("carol", (), {}, {"costCenter": "unallocated", "source": "Default"}),
     ],
 )
-def test_who_pays_is_resolved_from_the_caller(
+def test_the_charge_is_resolved_from_the_caller(
     user: str, groups: tuple[str, ...], asked: Json, expected: Json
 ) -> None:
     origin = {k: expected[k] for k in ("source", "group") if k in expected}
@@ -130,7 +130,7 @@ def test_an_unresolved_charge_is_left_unstamped_for_validation(
     assert billing(creation(paying(asked | FORGED), user, groups), payers) == asked
 
 
-def test_an_administrator_may_name_anybody_and_nobody() -> None:
+def test_an_administrator_may_charge_any_cost_centre_or_none() -> None:
     made = billing(creation(paying({"costCenter": "9"} | FORGED)), STRICT, administrator=True)
     assert made == {"costCenter": "9", "provenance": provenance("Explicit")}
     made = billing(creation(paying({})), STRICT, administrator=True)
@@ -175,7 +175,7 @@ def test_a_change_of_other_fields_keeps_the_charge(sent: Json) -> None:
     assert is_same_charge(made, OLD)
 
 
-def test_a_change_has_its_generation_and_keeps_unrecorded_charges() -> None:
+def test_a_changed_charge_has_its_generation_and_keeps_unrecorded_charges() -> None:
     sent = {"costCenter": "2"} | FORGED
     assert billing(update(paying(OLD), paying(sent), "bob")) == {
         "costCenter": "2",
@@ -223,7 +223,7 @@ def test_a_sender_cannot_write_unrecorded_charges() -> None:
         assert billing(update(paying(old), sent))["superseded"] == [WAITING]
 
 
-def test_an_lnamespace_without_provenance_gets_one_with_the_first_change() -> None:
+def test_the_first_change_of_a_charge_without_provenance_adds_provenance() -> None:
     made = billing(update(paying({"costCenter": "1"}), paying({"costCenter": "2"}), "bob"))
     assert made == {"costCenter": "2", "provenance": provenance("Explicit", 5, "bob")}
     assert billing(update({}, {})) is ABSENT
@@ -242,7 +242,7 @@ def in_a_row(many: int) -> list[Json]:
     ]
 
 
-def test_a_change_beyond_the_backlog_is_refused() -> None:
+def test_a_change_of_charge_beyond_the_backlog_limit_is_refused() -> None:
     *waiting, present = in_a_row(SUPERSEDED_MAX + 1)
     full = present | {"superseded": waiting}
     change = update(paying(full), paying({"costCenter": "x"}))
@@ -262,7 +262,7 @@ def test_no_change_is_refused_without_a_backlog(spec: Json) -> None:
 
 
 def test_every_charge_of_a_series_of_changes_is_recorded() -> None:
-    """Whether the controller looks after each of them, after some, or after all."""
+    """The controller may reconcile after every change, after some changes, or after the last."""
     for steps_between in (1, 2, 3, 10):
         request, recorded, told = creation(paying({"costCenter": "c0"})), 0, list[str]()
         for step in range(11):
@@ -283,6 +283,6 @@ def test_every_charge_of_a_series_of_changes_is_recorded() -> None:
 
 
 @given(json_values)
-def test_garbage_is_left_unchanged(asked: Any) -> None:
+def test_garbage_in_billing_raises_no_exception(asked: Any) -> None:
     for request in (creation(paying(asked)), update(paying(OLD), paying(asked))):
         with_charge(request.new["spec"], request, POLICY, context(PAYERS))

@@ -42,7 +42,7 @@ def asked(desired: str, *objects: Any) -> Json:
     return response
 
 
-def test_all_objects_come_back_in_their_order_whatever_their_version() -> None:
+def test_all_objects_are_returned_in_their_order_whatever_their_version() -> None:
     names = ["c", "a", "b", "a"]
     given_ = [lns(name, version) for name, version in zip(names, [OLDER, NEWER] * 2, strict=True)]
     for desired in (OLDER, NEWER):
@@ -152,7 +152,7 @@ def test_the_answer_has_the_uid_of_the_request(uid: str) -> None:
 
 
 @given(st.text())
-def test_one_hostile_annotation_fails_no_list(text: str) -> None:
+def test_a_hostile_annotation_does_not_fail_the_conversion_of_a_list(text: str) -> None:
     for desired in (NEWER, OLDER):
         response = asked(desired, lns("a"), lns("eve", OLDER, text), lns("eve", NEWER, text))
         assert response["result"] == {"status": "Success"}
@@ -166,8 +166,8 @@ def test_any_bytes_are_answered_or_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("levels", [900, 1_100, 9_900])
-def test_the_deepest_managed_fields_fail_no_list(levels: int) -> None:
-    """Whoever may write an LNamespace can nest them so, and every list of all was refused."""
+def test_the_deepest_managed_fields_do_not_fail_the_conversion_of_a_list(levels: int) -> None:
+    """Anybody who may write an LNamespace can nest fields so; every list was refused then."""
     deep = b'{"f:a":' * levels + b"{}" + b"}" * levels
     body = review(OLDER, lns("a"), lns("b")).replace(
         b'"uid": "u-b"', b'"uid": "u-b", "managedFields": [{"fieldsV1":' + deep + b"}]"

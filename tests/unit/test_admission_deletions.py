@@ -83,7 +83,7 @@ async def webhook() -> AsyncIterator[Webhook]:
         yield Webhook(server, client)
 
 
-async def test_a_recorded_charge_needs_only_the_record_of_the_end(webhook: Webhook) -> None:
+async def test_only_the_ending_record_is_written_after_a_recorded_charge(webhook: Webhook) -> None:
     task, look = await webhook.asked(request())
     look.answer(shown())
     (ending,) = await webhook.writes("u-1.5.ending")
@@ -94,7 +94,9 @@ async def test_a_recorded_charge_needs_only_the_record_of_the_end(webhook: Webho
     assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
-async def test_a_deletion_of_a_collection_has_the_name_of_the_old_object(webhook: Webhook) -> None:
+async def test_a_deletion_of_a_collection_takes_the_name_from_the_old_object(
+    webhook: Webhook,
+) -> None:
     all_ = msgspec.structs.replace(request(), name="", old_object=shown())
     task, look = await webhook.asked(all_)
     look.answer(shown())
@@ -136,7 +138,7 @@ async def test_a_record_that_exists_already_is_no_failure(webhook: Webhook) -> N
 
 
 async def test_the_old_object_of_a_request_is_not_trusted(webhook: Webhook) -> None:
-    """The port is anybody's to ask; only the API server says what is."""
+    """Anybody can send requests to the port; only the API server knows the object."""
     lie = shown(0) | {"spec": {"billing": PRESENT | {"costCenter": "theirs"}}}
     task, look = await webhook.asked(request(old_object=lie))
     look.answer(shown())
@@ -154,7 +156,7 @@ async def test_an_lnamespace_without_a_namespace_is_not_recorded(
     assert (webhook.missed, webhook.server.arrived.empty()) == (0, True)
 
 
-async def test_an_lnamespace_that_is_gone_is_not_recorded(webhook: Webhook) -> None:
+async def test_an_lnamespace_that_does_not_exist_is_not_recorded(webhook: Webhook) -> None:
     task, look = await webhook.asked(request())
     look.refuse(404, "NotFound")
     await task
@@ -204,12 +206,12 @@ async def test_an_api_server_that_does_not_answer_does_not_stop_a_deletion(
     look.cut()
 
 
-async def test_without_a_client_nothing_is_written() -> None:
+async def test_no_record_is_written_without_a_client() -> None:
     await UnrecordedDeletions().record(request())
 
 
 async def test_a_record_is_not_written_twice_within_seconds(webhook: Webhook) -> None:
-    """Anybody at the port could make a GET and a POST for each request, without end."""
+    """Otherwise each request to the port could cause a GET and a POST, without limit."""
     task, look = await webhook.asked(request())
     look.answer(shown())
     await webhook.writes("u-1.5.ending")

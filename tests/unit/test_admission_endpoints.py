@@ -138,7 +138,7 @@ async def longest_pause(work: Awaitable[object]) -> float:
     ("groups", "allowed", "said"),
     [(100_000, False, "You are in more than 1000 groups"), (1000, True, "")],
 )
-async def test_a_caller_with_very_many_groups_delays_nobody(
+async def test_a_caller_with_very_many_groups_does_not_delay_other_requests(
     groups: int, allowed: bool, said: str
 ) -> None:
     """A request with 300,000 groups against 50 patterns took 13 s, for all others too."""
@@ -180,7 +180,7 @@ async def test_cancelled_work_in_a_thread_is_waited_for() -> None:
     assert ended == ["work"]
 
 
-async def test_a_name_alone_is_completed_and_allowed() -> None:
+async def test_an_object_with_only_a_name_is_completed_and_allowed() -> None:
     changed, verdict = await through(World().endpoints(), review())
     assert verdict == {"uid": "r-1", "allowed": True}
     assert changed["spec"]["requester"] == ALICE
@@ -254,8 +254,8 @@ async def test_an_error_of_mutation_refuses_the_request() -> None:
     assert world.refused == ["/mutate"]
 
 
-async def test_only_the_path_makes_an_administrator() -> None:
-    """Not who says so: the API server found it, and chose the path."""
+async def test_only_the_request_path_makes_the_caller_an_administrator() -> None:
+    """The API server checks the caller's rights and chooses the path."""
     endpoints = World(Payers((Entry(0, Charge("1"), user="bob"),))).endpoints()
     spec = {"users": [{"name": "bob"}], "billing": {"costCenter": "9"}}
     _, verdict = await through(endpoints, review(spec, user="root"))
@@ -269,7 +269,7 @@ async def test_only_the_path_makes_an_administrator() -> None:
     assert (await ask(endpoints, "/validate-administrator", emptied))["allowed"] is True
 
 
-async def test_the_home_of_a_service_account_is_looked_up() -> None:
+async def test_the_inherited_charge_of_a_service_account_is_looked_up() -> None:
     world = World(Payers((Entry(0, Charge("1"), user="bob"),)), inherited=Charge("4711"))
     changed, verdict = await through(
         world.endpoints(), review({}, user="system:serviceaccount:ci:bot")
@@ -282,7 +282,7 @@ async def test_the_home_of_a_service_account_is_looked_up() -> None:
     assert set(world.asked) <= {""}
 
 
-async def test_changed_payers_hold_at_once() -> None:
+async def test_changed_payers_take_effect_at_once() -> None:
     world = World()
     endpoints = world.endpoints()
     assert (await through(endpoints, review()))[0]["spec"]["billing"]["costCenter"] == "unallocated"
@@ -291,7 +291,7 @@ async def test_changed_payers_hold_at_once() -> None:
 
 
 async def test_payers_that_change_between_mutation_and_validation_are_reported() -> None:
-    """Mutation could not resolve it; validation could."""
+    """Mutation could not resolve the charge; validation could."""
     world = World(Payers((Entry(0, Charge("1"), group="red"),)), found=None)
     sent = review()
     endpoints = world.endpoints()
@@ -329,7 +329,7 @@ async def test_garbage_is_refused(path: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("depth", [100, 400, 800, 950, 1_100, 9_000])
 async def test_deeply_nested_json_is_answered_or_refused(depth: int) -> None:
-    """Never an error of ours, which the API server would record as such."""
+    """An internal error of the webhook would be recorded by the API server as such."""
     deep = b'{"a":' * depth + b"1" + b"}" * depth
     body = json.dumps(review({"billing": "DEEP"})).encode()
     for place in (b'"DEEP"', b'{"billing": "DEEP"}'):
@@ -339,8 +339,8 @@ async def test_deeply_nested_json_is_answered_or_refused(depth: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [900, 1_100, 9_900])
-async def test_the_deepest_managed_fields_hinder_no_edit(levels: int) -> None:
-    """By such fields a manager whose entry ends could make all further edits be refused."""
+async def test_the_deepest_managed_fields_do_not_prevent_an_edit(levels: int) -> None:
+    """A manager could use such fields to have all later edits refused."""
     spec = {"managers": [{"name": ALICE}], "requester": ALICE}
     sent = review(spec, operation="UPDATE", oldObject=manifest(spec))
     for part in ("object", "oldObject"):
@@ -394,7 +394,7 @@ async def test_a_deletion_that_cannot_be_recorded_is_reported() -> None:
 
 
 @pytest.mark.parametrize("on_missing", list(Fallback))
-async def test_an_unlisted_service_account_is_told_why_it_does_not_inherit(
+async def test_the_answer_explains_why_an_unlisted_service_account_does_not_inherit(
     on_missing: Fallback,
 ) -> None:
     payers = Payers((Entry(0, Charge("1"), user="bob"),), on_missing=on_missing)

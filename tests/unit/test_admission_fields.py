@@ -42,21 +42,21 @@ from tests.unit.support.admission import NAMES, json_values
         ),
     ],
 )
-def test_errors_have_the_words_of_kubernetes(error: FieldError, text: str, cause: str) -> None:
+def test_errors_have_the_wording_of_kubernetes(error: FieldError, text: str, cause: str) -> None:
     assert str(error) == text
     (told,) = invalid_status(NAMES, KIND, "team-a", [error])["details"]["causes"]
     assert told == {"reason": cause, "message": error.body, "field": error.path}
     assert text == f"{error.path}: {told['message']}"
 
 
-def test_several_errors_stand_in_brackets() -> None:
+def test_several_errors_are_joined_in_brackets() -> None:
     one, two = required("spec.a", "x"), forbidden("spec.b", "y")
     head = 'LNamespace.tenancy.loblaw.digital "team-a" is invalid: '
     assert invalid_status(NAMES, KIND, "team-a", [one])["message"] == f"{head}{one}"
     assert invalid_status(NAMES, KIND, "team-a", [one, two])["message"] == f"{head}[{one}, {two}]"
 
 
-def test_the_status_is_that_of_an_invalid_object() -> None:
+def test_the_status_has_code_422_and_reason_invalid() -> None:
     told = invalid_status(Names("example.com"), KIND, "team-a", [required("spec.a", "x")])
     assert (told["code"], told["reason"], told["status"]) == (422, "Invalid", "Failure")
     details = told["details"]
@@ -83,6 +83,6 @@ def test_a_value_is_shown_as_json_on_one_line(value: object) -> None:
     assert shown.endswith("…") or json.loads(shown) == value
 
 
-def test_no_value_can_look_like_the_rest_of_the_message() -> None:
+def test_a_value_cannot_imitate_the_rest_of_the_message() -> None:
     text = str(invalid("spec.x", 'a": fine\nspec.y: Forbidden: "', "no"))
     assert text == 'spec.x: Invalid value: "a\\": fine\\nspec.y: Forbidden: \\"": no'

@@ -76,7 +76,7 @@ async def test_a_service_account_inherits_from_the_lnamespace_of_its_namespace(
 async def test_only_a_listed_manager_or_sudoer_inherits(
     asked: Asked, spec: dict[str, Any], listed: bool
 ) -> None:
-    """A mere user made a ServiceAccount, and charged the team by it also after they had gone."""
+    """A user could create a ServiceAccount and charge the team even after being removed."""
     found, exchange = await asked.of("ci")
     exchange.answer(shown(spec, namespaceUID="n-1"))
     home = await found
@@ -84,19 +84,19 @@ async def test_only_a_listed_manager_or_sudoer_inherits(
     assert home.unlisted == ("" if listed else "ci")
 
 
-async def test_an_lnamespace_without_a_charge_leaves_none(asked: Asked) -> None:
+async def test_an_lnamespace_without_a_charge_means_no_charge(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown({"billing": {}}, namespaceUID="n-1"))
     assert await found == NO_HOME
 
 
-async def test_an_lnamespace_without_its_namespace_leaves_no_charge(asked: Asked) -> None:
+async def test_an_lnamespace_without_its_namespace_means_no_charge(asked: Asked) -> None:
     found, exchange = await asked.of("ci")
     exchange.answer(shown())
     assert await found == NO_HOME
 
 
-async def test_a_namespace_without_an_lnamespace_leaves_no_charge(asked: Asked) -> None:
+async def test_a_namespace_without_an_lnamespace_means_no_charge(asked: Asked) -> None:
     found, exchange = await asked.of("kube-system")
     exchange.refuse(404, "NotFound")
     assert await found == NO_HOME
@@ -126,15 +126,15 @@ async def test_a_slow_answer_means_no_charge_before_the_api_server_gives_up(
     exchange.cut()
 
 
-async def test_a_user_costs_no_request(asked: Asked) -> None:
+async def test_a_user_needs_no_request_to_the_api_server(asked: Asked) -> None:
     assert await asked.cluster.home_of("alice") == NO_HOME
     assert asked.server.arrived.empty()
 
 
-async def test_without_a_client_nothing_is_inherited() -> None:
+async def test_no_charge_is_inherited_without_a_client() -> None:
     assert await NoInheritance().home_of("system:serviceaccount:ci:bot") == NO_HOME
 
 
 def test_a_namespace_name_cannot_change_the_path() -> None:
-    """A username is the API server's to say, and still no path."""
+    """The API server determines the username, but it must not become a path."""
     assert "/" not in LNAMESPACES.path("a/../b").rpartition("lnamespaces/")[2]

@@ -42,7 +42,7 @@ def paths(request: AdmissionRequest, **parts: Any) -> list[str]:
     return [error.path for error in validate(request, POLICY, context(**parts)).errors]
 
 
-def test_who_creates_an_lcluster_is_its_requester_and_in_every_list() -> None:
+def test_the_creator_of_an_lcluster_is_its_requester_and_in_every_list() -> None:
     request = creation({"billing": {"costCenter": "1"}})
     after = patched(request.new, mutate(request, POLICY, context()).patch)["spec"]
     assert after["requester"] == ALICE
@@ -56,29 +56,29 @@ def test_a_complete_lcluster_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", ["ac-me", "a", "kube", "pvc", "A1", "a" * 21])
-def test_names_of_lclusters_have_rules_of_their_own(name: str) -> None:
+def test_an_invalid_lcluster_name_is_refused(name: str) -> None:
     assert paths(creation(STAMPED, name)) == ["metadata.name"]
 
 
-def test_a_name_that_stands_against_it_is_told() -> None:
+def test_a_name_conflict_is_reported() -> None:
     (error,) = validate(
         creation(STAMPED), POLICY, context(name_conflict='"acme-" is the beginning of acme-x')
     ).errors
     assert "acme-x" in str(error)
 
 
-def test_somebody_must_be_able_to_edit_it() -> None:
+def test_an_lcluster_without_an_editor_is_refused() -> None:
     assert paths(creation(STAMPED | {"managers": []})) == ["spec.managers"]
 
 
-def test_the_requester_is_never_changed() -> None:
+def test_a_change_of_the_requester_is_refused() -> None:
     old = creation(STAMPED).new
     new = old | {"spec": STAMPED | {"requester": "ben"}}
     request = AdmissionRequest("r-1", GVK, "UPDATE", UserInfo(ALICE), object=new, old_object=old)
     assert paths(request) == ["spec.requester"]
 
 
-def test_an_update_may_suspend_it() -> None:
+def test_an_update_may_suspend_an_lcluster() -> None:
     old = creation(STAMPED).new
     new = old | {"spec": STAMPED | {"suspend": "Closed"}}
     request = AdmissionRequest("r-1", GVK, "UPDATE", UserInfo(ALICE), object=new, old_object=old)
@@ -124,7 +124,7 @@ async def conflict(answers: Answers, kind: str, name: str) -> str:
     return await ClusterPrefixes(answers, NAMES).conflict(kind, name)  # type: ignore[arg-type]
 
 
-async def test_a_namespace_that_begins_so_stands_against_an_lcluster() -> None:
+async def test_a_namespace_with_the_prefix_conflicts_with_an_lcluster() -> None:
     answers = Answers(namespaces=("acme-x", "other"))
     assert "namespaces acme-x" in await conflict(answers, "LCluster", "acme")
     assert await conflict(answers, "LCluster", "acm") == ""
@@ -132,7 +132,7 @@ async def test_a_namespace_that_begins_so_stands_against_an_lcluster() -> None:
     assert await conflict(answers, "LCluster", "acme") == ""
 
 
-async def test_an_lcluster_stands_against_lnamespaces_of_its_prefix() -> None:
+async def test_an_lcluster_conflicts_with_lnamespaces_of_its_prefix() -> None:
     answers = Answers(lclusters=("acme",))
     assert "LCluster acme" in await conflict(answers, "LNamespace", "acme-x")
     assert await conflict(answers, "LNamespace", "acme") == ""

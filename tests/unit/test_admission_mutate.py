@@ -72,7 +72,7 @@ def lists_after(request: AdmissionRequest, policy: Policy = POLICY) -> Json:
 
 
 @pytest.mark.parametrize("spec", [ABSENT, None])
-def test_a_name_alone_is_filled_in_by_one_operation(spec: Any) -> None:
+def test_an_empty_spec_is_filled_in_by_one_operation(spec: Any) -> None:
     (step,) = steps(mutate(creation(spec), POLICY, context()).patch)
     whole = IN_ALL | {"requester": ALICE, "billing": UNALLOCATED}
     assert step == {
@@ -82,7 +82,7 @@ def test_a_name_alone_is_filled_in_by_one_operation(spec: Any) -> None:
     }
 
 
-def test_a_spec_that_the_server_has_defaulted_is_only_added_to() -> None:
+def test_only_missing_fields_are_added_to_a_spec_with_server_defaults() -> None:
     patch = steps(mutate(creation({"deletionPolicy": "Delete"}), POLICY, context()).patch)
     assert {(step["op"], step["path"]) for step in patch} == {
         ("add", f"/spec/{field}") for field in (*LISTS, "requester", "billing")
@@ -106,7 +106,7 @@ def test_a_spec_that_the_server_has_defaulted_is_only_added_to() -> None:
         ({"sudoers": [{"name": "bob"}]}, {"sudoers": [{"name": "bob"}]}),
     ],
 )
-def test_the_requester_is_put_into_the_default_lists(spec: Json, expected: Json) -> None:
+def test_the_requester_is_added_to_the_default_lists(spec: Json, expected: Json) -> None:
     assert lists_after(creation(spec)) == expected
 
 
@@ -144,7 +144,7 @@ def test_groups_and_annotations_do_not_change_the_requester() -> None:
     assert changed["metadata"]["annotations"] == notes
 
 
-def test_a_service_account_is_listed_as_one() -> None:
+def test_a_service_account_is_listed_with_its_kind_and_namespace() -> None:
     user = "system:serviceaccount:ci:deployer"
     entry = {"name": "deployer", "kind": "ServiceAccount", "namespace": "ci"}
     request = creation({}, user, ("system:serviceaccounts", "system:serviceaccounts:ci"))
@@ -152,7 +152,7 @@ def test_a_service_account_is_listed_as_one() -> None:
     assert lists_after(request) == in_all(entry)
 
 
-def test_an_account_of_the_system_is_put_into_every_list_but_the_sudoers() -> None:
+def test_a_system_service_account_is_added_to_every_list_but_the_sudoers() -> None:
     entry = {"name": "deployer", "kind": "ServiceAccount", "namespace": "kube-system"}
     listed = lists_after(creation({}, "system:serviceaccount:kube-system:deployer"))
     assert listed == {"users": [entry], "managers": [entry]}
@@ -179,12 +179,12 @@ def test_a_requester_who_fits_no_list_is_warned(user: str) -> None:
     "user",
     ["Zoë Ünïcode", "https://issuer.example#sub", 'o\'brien "x" ~/\\', "a" * 512, "иван", "名前"],
 )
-def test_an_odd_name_is_listed_letter_by_letter(user: str) -> None:
+def test_an_unusual_user_name_is_listed_unchanged(user: str) -> None:
     assert lists_after(creation({}, user)) == in_all({"name": user})
 
 
 @given(st.one_of(st.sampled_from(ODD_NAMES), st.text(max_size=20)))
-def test_the_listed_requester_breaks_no_rule(user: str) -> None:
+def test_the_requester_is_listed_only_by_a_valid_entry(user: str) -> None:
     member = member_of_user(user)
     listed = lists_after(creation({}, user))
     if member_problem(member):
@@ -209,7 +209,7 @@ def test_a_user_name_becomes_an_entry(user: str, member: Member) -> None:
     assert member_of_user(user) == member
 
 
-def test_an_object_with_a_name_to_be_generated_is_filled_in() -> None:
+def test_an_object_with_generate_name_is_filled_in() -> None:
     request = creation({})
     del request.new["metadata"]["name"]
     request.new["metadata"]["generateName"] = "team-"
@@ -300,8 +300,8 @@ def test_an_update_fills_in_nothing() -> None:
     assert mutate(update(OLD, bare, "bob"), POLICY, context()) == Decision()
 
 
-def test_a_replacement_that_lacks_the_requester_keeps_it() -> None:
-    """`kubectl replace` of the file that it was created from."""
+def test_a_replacement_without_the_requester_keeps_the_requester() -> None:
+    """`kubectl replace` sends the file from which the LNamespace was created."""
     sent = {"managers": [ENTRY], "billing": PAID}
     (step,) = steps(mutate(update(OLD, sent, "bob"), POLICY, context()).patch)
     assert step == {"op": "add", "path": "/spec/requester", "value": ALICE}
@@ -320,14 +320,14 @@ def test_an_update_adds_no_requester() -> None:
 END = "2030-01-01T00:00:00Z"
 
 
-def test_an_update_in_v1alpha1_keeps_the_ends_of_entries() -> None:
+def test_an_update_in_v1alpha1_keeps_the_expiry_of_entries() -> None:
     old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
     sent = OLD | {"users": [{"name": "bob"}, {"name": "eve"}]}
     (step,) = steps(mutate(update(old, sent, version=v1alpha1.VERSION), POLICY, context()).patch)
     assert step == {"op": "add", "path": "/spec/users/0/expiresAt", "value": END}
 
 
-def test_an_update_in_v1beta1_can_remove_the_end_of_an_entry() -> None:
+def test_an_update_in_v1beta1_can_remove_the_expiry_of_an_entry() -> None:
     old = OLD | {"users": [{"name": "bob", "expiresAt": END}]}
     assert mutate(update(old, OLD | {"users": [{"name": "bob"}]}), POLICY, context()) == Decision()
 
@@ -354,7 +354,7 @@ def test_only_the_fields_that_the_webhook_fills_in_are_changed(spec: Spec) -> No
 
 @given(specs())
 def test_a_second_mutation_of_a_creation_changes_nothing(spec: Spec) -> None:
-    """But for the provenance: of what it wrote itself, it can't know that nobody asked for it."""
+    """Only the source differs: mutation takes the charge that it wrote for an explicit one."""
     request = creation(as_sent(spec))
     made = after(request)
     again = mutate(creation(made["spec"]), POLICY, context())
@@ -398,13 +398,13 @@ def as_sent(spec: Spec) -> Json:
         {"billing": {"labels": {str(n): "" for n in range(BILLING_LABELS_MAX + 1)}}},
     ],
 )
-def test_lists_beyond_the_schema_are_left_for_the_schema(spec: Json) -> None:
+def test_lists_that_are_too_long_are_left_for_the_schema(spec: Json) -> None:
     for request in (creation(spec), update({}, spec)):
         assert mutate(request, POLICY, context()) == Decision()
 
 
 def test_a_list_that_was_too_long_before_does_not_hide_a_forged_requester() -> None:
-    """The schema lets stand what an older one let in."""
+    """The schema accepts an unchanged value that an older schema admitted."""
     old = {"users": [ENTRY] * (LIST_MAX_ITEMS + 1), "billing": PAID}
     forged = old | {"billing": PAID | {"provenance": PROVENANCE | {"changedBy": "eve"}}}
     assert spec_after(update(old, forged))["billing"] == PAID

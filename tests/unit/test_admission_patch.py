@@ -66,12 +66,12 @@ def test_equal_objects_have_an_empty_patch(value: Any) -> None:
         ({}, {"": 1}, [{"op": "add", "path": "/", "value": 1}]),
     ],
 )
-def test_a_patch_touches_only_what_differs(old: Any, new: Any, expected: list[Json]) -> None:
+def test_a_patch_contains_only_the_differences(old: Any, new: Any, expected: list[Json]) -> None:
     assert steps(tuple(json_patch(old, new))) == expected
 
 
-def test_a_shared_part_is_not_walked_through() -> None:
-    """However deep somebody nests it."""
+def test_a_subtree_shared_by_both_objects_is_not_traversed() -> None:
+    """The depth of the subtree does not matter."""
     deep: Json = {}
     for _ in range(5000):
         deep = {"a": deep}

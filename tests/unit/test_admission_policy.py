@@ -8,7 +8,7 @@ from lnamespace.payers.entries import Payers
 from tests.unit.support.admission import NAMES, context, creation
 
 
-def test_the_default_policy_is_the_documented_one() -> None:
+def test_the_default_policy_matches_the_documentation() -> None:
     policy = Policy(NAMES)
     assert policy.default_lists == ("users", "managers", "sudoers")
     assert policy.reserved == RESERVED_NAMES
@@ -26,7 +26,7 @@ def test_the_default_policy_is_the_documented_one() -> None:
         (("team-a-sudoers", "a"), frozenset(), {"a"}, False, False),
     ],
 )
-def test_groups_count_where_they_prove_something(
+def test_requester_groups_include_directory_groups_but_no_sudoers_groups(
     groups: tuple[str, ...],
     found: frozenset[str] | None,
     known_groups: set[str] | None,

@@ -149,7 +149,7 @@ def test_garbage_is_refused_with_a_short_message(sent: bytes) -> None:
 
 
 @given(st.binary(max_size=40) | json_values.map(lambda value: json.dumps(value).encode()))
-def test_any_bytes_raise_nothing_but_a_review_error(sent: bytes) -> None:
+def test_arbitrary_bytes_raise_only_a_review_error(sent: bytes) -> None:
     with pytest.raises(ReviewError):
         decode_review(sent, NAMES)
 
@@ -194,7 +194,7 @@ def test_a_refusal_has_a_status_and_no_patch() -> None:
 
 
 def test_warnings_stay_within_the_limits_of_the_api_server() -> None:
-    """It cuts one at 256 characters, and all at 4,096."""
+    """The API server cuts a warning at 256 characters, and all together at 4,096."""
     many = tuple(f"{i}" + "ä" * 1000 for i in range(100))
     shown = answered(allow(creation(), many))["warnings"]
     assert shown
@@ -203,5 +203,5 @@ def test_warnings_stay_within_the_limits_of_the_api_server() -> None:
     assert answered(allow(creation(), ("x" * 250,)))["warnings"] == ["x" * 250]
 
 
-def test_a_review_of_another_kind_is_refused() -> None:
+def test_the_kind_of_the_example_review_is_lnamespace() -> None:
     assert GroupVersionKind(*KIND.values()) == GVK

@@ -114,7 +114,7 @@ async def test_a_large_body_is_refused_by_its_length(served: Served, size: int) 
     assert str(MIB) in answer.body.decode()
 
 
-async def test_a_body_of_just_the_limit_is_read(served: Served) -> None:
+async def test_a_body_of_exactly_the_limit_is_read(served: Served) -> None:
     assert len((await served.post("/echo", b" " * MIB)).body) == MIB
 
 
@@ -127,7 +127,7 @@ async def test_a_body_without_a_length_is_read_up_to_the_limit(served: Served) -
     assert (await served.post("/echo", endless())).status == 413
 
 
-async def test_all_bodies_together_are_limited() -> None:
+async def test_the_total_size_of_all_bodies_is_limited() -> None:
     held = asyncio.Event()
 
     async def hold(body: bytes) -> bytes:
@@ -243,7 +243,7 @@ async def test_bytes_that_are_not_http_are_refused(
     assert (await served.post("/echo", b"{}")).status == 200
 
 
-async def test_three_hundred_silent_connections_delay_nobody(served: Served) -> None:
+async def test_three_hundred_silent_connections_do_not_delay_a_request(served: Served) -> None:
     silent = [await served.connect() for _ in range(300)]
     assert (await served.post("/echo", b"{}")).status == 200
     for _, writer in silent:
@@ -272,7 +272,7 @@ async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     assert (await within(reader.readuntil(b"{}"))).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_new_connection_replaces_the_one_without_a_request_for_longest() -> None:
+async def test_a_new_connection_replaces_the_connection_that_was_idle_for_longest() -> None:
     async with serving(bounds=Bounds(limits=ConnectionLimits(connections=3))) as served:
         found = [await kept(served) for _ in range(3)]
         await asked(*found[0])
@@ -298,7 +298,7 @@ async def test_a_new_connection_replaces_the_one_without_a_request_for_longest()
         ),
     ],
 )
-async def test_silent_connections_lock_nobody_out(sent: bytes) -> None:
+async def test_silent_connections_do_not_block_new_connections(sent: bytes) -> None:
     async with serving(bounds=Bounds(limits=ConnectionLimits(connections=3))) as served:
         strangers = [await served.connect() for _ in range(9)]
         for _, writer in strangers:
@@ -310,7 +310,7 @@ async def test_silent_connections_lock_nobody_out(sent: bytes) -> None:
             writer.close()
 
 
-async def test_a_client_with_many_connections_loses_its_own() -> None:
+async def test_a_client_with_many_connections_loses_its_own_connections_first() -> None:
     async with serving(bounds=Bounds(limits=ConnectionLimits(connections=4))) as served:
         api_server = await kept(served, "127.0.0.2")
         strangers = [await kept(served) for _ in range(9)]
@@ -337,7 +337,7 @@ async def test_a_request_under_way_is_not_cut_off_for_a_new_connection() -> None
         assert (await first).status == 200
 
 
-async def test_large_bodies_are_answered_one_at_a_time_and_small_ones_meanwhile() -> None:
+async def test_large_bodies_are_answered_one_at_a_time_and_small_bodies_meanwhile() -> None:
     sizes, finish = list[int](), asyncio.Event()
 
     async def slow(body: bytes) -> bytes:
@@ -404,7 +404,7 @@ async def test_a_client_that_does_not_read_the_answer_is_cut_off(
         writer.close()
 
 
-async def test_a_connection_is_kept_open(served: Served) -> None:
+async def test_a_connection_is_reused_for_later_requests(served: Served) -> None:
     for _ in range(5):
         await served.post("/echo", b"{}")
     assert served.metrics.registry.get_sample_value("lnamespace_webhook_connections") == 1

@@ -75,7 +75,7 @@ STATES = st.builds(
 
 
 @given(STATES)
-def test_the_secret_keeps_the_state(state: SharedState) -> None:
+def test_the_state_survives_a_round_trip_through_the_secret(state: SharedState) -> None:
     assert state_of(manifest_of(PLACE, state)) == state
 
 
@@ -253,7 +253,7 @@ async def running(cluster: Cluster) -> AsyncIterator[Client]:
         await runner.cleanup()
 
 
-async def test_the_first_round_shares_serves_and_injects_a_pair() -> None:
+async def test_the_first_reconcile_shares_serves_and_injects_a_pair() -> None:
     cluster = Cluster()
     async with running(cluster) as client:
         replica = Replica(client)
@@ -385,7 +385,7 @@ class FailsOnce:
     ("error", "failures"),
     [(Conflict("x"), 0), (ClusterError("x"), 1), (OSError("x"), 1), (RuntimeError("x"), 1)],
 )
-async def test_a_failed_round_is_tried_again_and_a_conflict_is_no_failure(
+async def test_a_failed_reconcile_is_retried_and_a_conflict_is_no_failure(
     error: Exception, failures: int
 ) -> None:
     source, metrics = FailsOnce(error), WebhookMetrics.new()

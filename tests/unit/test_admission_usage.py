@@ -23,7 +23,7 @@ def manifest(name: str, version: int, spec: Any = None) -> bytes:
     return msgspec.json.encode({"metadata": metadata, "spec": spec})
 
 
-def test_of_an_lnamespace_only_its_account_is_kept() -> None:
+def test_only_the_account_of_an_lnamespace_is_kept() -> None:
     kept = decode_counted(manifest("a", 7, {"requester": "alice", "users": [{"name": "bob"}]}))
     assert (kept.key, kept.version, kept.account) == (("", "a"), 7, "alice")
     assert decode_counted(manifest("a", 7)).account == ""
@@ -70,10 +70,10 @@ ROBOT = "system:serviceaccount:home:robot"
         (None, ""),
     ],
 )
-async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
+async def test_a_service_account_counts_to_the_account_of_its_namespace(
     annotations: dict[str, str] | None, account: str
 ) -> None:
-    """Not like one without a limit, which whoever makes namespaces for teams is given."""
+    """Otherwise it would have the exception of a robot that creates namespaces for teams."""
     async with serving() as server, client_of(server.url) as client:
         accounts = NamespaceAccounts(client, NAMES, LIMITS)
         task = asyncio.create_task(accounts.account_of(ROBOT))
@@ -91,10 +91,10 @@ async def test_a_service_account_is_counted_like_the_namespace_it_lives_in(
         ({"requester": "gitops"}, ""),
     ],
 )
-async def test_a_service_account_in_an_lcluster_is_counted_like_the_lcluster(
+async def test_a_service_account_in_an_lcluster_counts_to_the_account_of_the_lcluster(
     spec: dict[str, str], account: str
 ) -> None:
-    """Whatever annotations its people write."""
+    """Annotations that the people of the LCluster write do not count."""
     async with serving() as server, client_of(server.url) as client:
         accounts = NamespaceAccounts(client, NAMES, LIMITS)
         task = asyncio.create_task(accounts.account_of(ROBOT))
@@ -111,7 +111,7 @@ async def test_a_service_account_in_an_lcluster_is_counted_like_the_lcluster(
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
 async def test_an_account_that_cannot_be_read_is_not_guessed(status: int) -> None:
-    """Counted to nobody, a ServiceAccount of a full account would have another limit."""
+    """Otherwise a ServiceAccount of an exhausted account would get another limit."""
     async with serving() as server, client_of(server.url) as client:
         task = asyncio.create_task(NamespaceAccounts(client, NAMES, LIMITS).account_of(ROBOT))
         (await server.next("GET")).refuse(status)
@@ -119,7 +119,7 @@ async def test_an_account_that_cannot_be_read_is_not_guessed(status: int) -> Non
 
 
 @pytest.mark.parametrize("who", [ALICE, "system:serviceaccount:ci:bot"])
-async def test_only_service_accounts_cost_a_request(who: str) -> None:
+async def test_only_service_accounts_need_a_request(who: str) -> None:
     async with serving() as server, client_of(server.url) as client:
         assert await NamespaceAccounts(client, NAMES, LIMITS).account_of(who) == ""
         assert server.arrived.empty()

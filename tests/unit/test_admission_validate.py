@@ -133,7 +133,7 @@ def test_the_platform_team_reserves_more_names() -> None:
 
 
 def test_a_sudo_account_cannot_create_an_lnamespace() -> None:
-    """Who is behind it the API server does not say, and somebody has to answer for it."""
+    """The API server does not name the person behind it, and a person must be responsible."""
     account = "system:serviceaccount:lnamespace-sudo:team-b"
     told = refused(creation(GOOD | {"requester": account}, user=account))
     expected = f'spec.requester: Invalid value: "{account}": is nobody: create it as yourself, '
@@ -206,7 +206,7 @@ BAD_LISTS = {
 }
 
 
-def test_an_entry_that_was_there_before_is_accepted() -> None:
+def test_an_invalid_entry_of_the_old_object_is_accepted() -> None:
     old = GOOD | BAD_LISTS
     assert refused(update(old, old | {"deletionProtection": True})) == []
     repaired = old | {"users": [{"name": "bob"}]}
@@ -227,14 +227,14 @@ def test_an_entry_in_another_list_is_a_new_entry() -> None:
     ]
 
 
-def test_a_name_that_became_reserved_stays_repairable() -> None:
+def test_an_lnamespace_whose_name_became_reserved_can_be_updated() -> None:
     old, new = (manifest(GOOD | extra, name="kube-x") for extra in ({}, {"users": [EDITOR]}))
     request = update(GOOD, GOOD)
     assert refused(msgspec.structs.replace(request, object=new, old_object=old)) == []
 
 
 def test_an_undecodable_old_object_can_be_repaired() -> None:
-    """Such as a value of a newer version after a roll-back, or a null stored without a webhook."""
+    """Examples are a newer version's value after a rollback, or a null stored without webhooks."""
     for field in ({"users": 7}, {"users": [EDITOR | {"expiresAt": None}]}, {"deletionPolicy": "x"}):
         broken = GOOD | {"countedTo": "carol"} | field
         repaired = GOOD | {"countedTo": "carol"}
@@ -297,7 +297,7 @@ def test_an_update_must_leave_an_editor(lists: Json, passes: bool) -> None:
         assert refused(request, context(administrator=True)) == []
 
 
-def test_a_sudoer_whom_nobody_may_impersonate_is_no_editor() -> None:
+def test_a_sudoer_on_the_never_impersonate_list_is_no_editor() -> None:
     policy = Policy(POLICY.names, never_impersonate=frozenset({"root"}))
     bare = {"requester": ALICE, "billing": BILLING}
     for names, passes in ((["root"], False), (["root", "b"], True)):
@@ -335,7 +335,9 @@ def paid(cost_center: str) -> Json:
         ((), {"costCenter": "1"}, 'spec.billing.costCenter: Forbidden: you may not charge "1"'),
     ],
 )
-def test_a_refused_charge_says_what_to_do(groups: tuple[str, ...], asked: Json, said: str) -> None:
+def test_the_refusal_of_a_charge_states_the_remedy(
+    groups: tuple[str, ...], asked: Json, said: str
+) -> None:
     payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
     sent = creation({"managers": [EDITOR], "billing": asked}, "bob", groups)
     (told,) = refused(mutated(sent, context(payers)), context(payers))
@@ -349,8 +351,8 @@ def billed(labels: Json) -> Json:
     return GOOD | {"billing": BILLING | {"labels": labels}}
 
 
-def test_billing_has_a_largest_size() -> None:
-    """Several states of it must fit into one object."""
+def test_billing_has_a_maximum_size() -> None:
+    """Several versions of the charge must fit into one object."""
     labels = {f"key-{number}": "x" * 1000 for number in range(9)}
     told = refused(creation(billed(labels)))
     assert told == ["spec.billing: Too long: may not be more than 8192 bytes as JSON, and is 9128"]
@@ -372,7 +374,7 @@ def people(count: int, length: int = 8) -> list[Json]:
     ("field", "most"), [("users", 250), ("managers", 50), ("sudoers", 50)], ids=str
 )
 def test_a_list_that_was_too_long_before_may_shrink(field: str, most: int) -> None:
-    """500 entries of 512 bytes in each list: 200 of these put the controller out of action."""
+    """200 LNamespaces with 500 entries of 512 bytes in each list overloaded the controller."""
     words = "must have at most {} entries and has {}; remove who is no longer needed"
     told = refused(creation(GOOD | {field: people(most + 1)}))
     assert told == [f"spec.{field}: Too long: {words.format(most, most + 1)}"]
@@ -406,7 +408,7 @@ def test_a_new_name_has_at_most_256_characters() -> None:
 
 @pytest.mark.parametrize("size", [98_400, 200_000])
 @pytest.mark.parametrize("where", ["annotations", "labels"])
-def test_labels_and_annotations_have_a_largest_size(where: str, size: int) -> None:
+def test_labels_and_annotations_have_a_maximum_size(where: str, size: int) -> None:
     sent: Json = {where: {"a": "x" * size}}
     (told,) = refused(creation(GOOD, **sent))
     assert told.startswith("metadata: Too long: may not be more than 98304 bytes as JSON, and is ")
@@ -420,8 +422,8 @@ def test_labels_and_annotations_have_a_largest_size(where: str, size: int) -> No
     assert refused(edited) == []
 
 
-def test_managed_fields_have_a_largest_size() -> None:
-    """The API server merges old entries of who updated, and never of who applied."""
+def test_managed_fields_have_a_maximum_size() -> None:
+    """The API server merges old entries of updates, but never those of applies."""
     fields = [{"manager": f"m{n}", "fieldsV1": {"f:x": "y" * 20_000}} for n in range(14)]
     (told,) = refused(creation(GOOD, managedFields=fields))
     assert "sets metadata.managedFields to [{}]" in told
@@ -429,7 +431,7 @@ def test_managed_fields_have_a_largest_size() -> None:
 
 
 def test_annotations_leave_room_for_the_conversion_to_v1alpha1() -> None:
-    """One of before has more than can be written today."""
+    """An existing object may have more than can be written today."""
     change = update(GOOD, GOOD | {"users": [{"name": "b", "expiresAt": "2030-01-01T00:00:00Z"}]})
     for size, passes in ((200_000, True), (262_100, False)):
         metadata = change.old["metadata"] | {"annotations": {"a": "x" * size}}
@@ -462,7 +464,7 @@ def test_a_label_of_billing_has_a_readable_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["SHARED", "Unallocated", "\uff14\uff17\uff11\uff11", "\u00b2"])
-def test_a_cost_centre_is_no_reserved_or_lookalike_word(text: str) -> None:
+def test_a_cost_centre_that_is_a_reserved_or_lookalike_word_is_refused(text: str) -> None:
     assert refused(creation(GOOD | {"billing": BILLING | {"costCenter": text}}))
     assert refused(creation(GOOD | {"billing": BILLING | {"costCenter": "unallocated"}})) == []
 
@@ -480,8 +482,8 @@ def test_an_entitled_charge_is_allowed() -> None:
     assert refused(mutated(sent, context(PAYERS)), context(PAYERS)) == []
 
 
-def test_an_object_that_mutation_never_saw_is_refused() -> None:
-    """Its stamp is missing, or somebody else's."""
+def test_an_object_that_was_not_mutated_is_refused() -> None:
+    """Its provenance is missing, or belongs to somebody else."""
     for billing in ({}, {"costCenter": "1"}, BILLING):
         told = refused(creation(GOOD | {"requester": "bob", "billing": billing}, "bob"))
         assert [text.partition(":")[0] for text in told] == ["spec.billing"]
@@ -512,7 +514,7 @@ def test_a_caller_may_only_use_charges_of_their_own(
     assert for_administrators == ([] if cost_center else [NOBODY_PAYS])
 
 
-def test_a_service_account_may_use_the_charge_of_its_home() -> None:
+def test_a_service_account_may_use_the_charge_of_its_namespace() -> None:
     bot, at_home = "system:serviceaccount:ci:bot", context(PAYERS, inherited=Charge("9"))
     change = update(paid("1"), paid("9"), bot)
     assert refused(change, at_home) == []
@@ -526,11 +528,11 @@ def test_a_service_account_may_use_the_charge_of_its_home() -> None:
 NOBODY_PAYS = "spec.billing.costCenter: Required value: somebody must pay: write who does"
 
 
-def test_an_administrator_may_leave_a_missing_charge() -> None:
+def test_an_administrator_may_update_an_lnamespace_without_a_charge() -> None:
     assert refused(update(paid(""), paid(""), "root"), context(PAYERS, administrator=True)) == []
 
 
-def test_groups_of_a_directory_count_once_they_are_known() -> None:
+def test_groups_of_a_directory_count_as_soon_as_they_are_known() -> None:
     request = update(paid("1"), paid("2"), "bob")
     assert refused(request, context(PAYERS, directory_groups=frozenset({"blue"}))) == []
     (told,) = refused(request, context(PAYERS, directory_groups=None))
@@ -593,6 +595,6 @@ def test_taking_users_off_the_list_is_never_refused(old: Spec, data: st.DataObje
     assert decision.warnings == ()
 
 
-def test_an_entry_has_no_field_that_the_api_server_does_not_compare() -> None:
-    """`userEntries` of the chart's webhook puts these in a row."""
+def test_the_api_server_compares_every_field_of_an_entry() -> None:
+    """The expression `userEntries` of the chart's webhook compares exactly these fields."""
     assert set(Member.__struct_fields__) == {"kind", "name", "namespace", "expires_at"}

@@ -78,7 +78,7 @@ def test_a_sudoer_whom_nobody_may_impersonate_gets_a_warning(member: Member) -> 
 
 
 def test_a_subject_that_is_in_a_list_twice_gets_a_warning() -> None:
-    """The list's keys tell these apart, and the cluster does not."""
+    """The list's keys distinguish the two spellings, and the cluster does not."""
     twice = (Member("bot", ACCOUNT, "ci"), Member("bob"), Member("system:serviceaccount:ci:bot"))
     assert said(users=twice) == [
         "spec.users[2]: system:serviceaccount:ci:bot is in this list twice"
@@ -86,7 +86,7 @@ def test_a_subject_that_is_in_a_list_twice_gets_a_warning() -> None:
     assert said(users=(Member("bob"),), sudoers=(Member("bob"),)) == []
 
 
-def test_an_entry_that_was_there_before_gets_no_warning() -> None:
+def test_an_entry_of_the_old_object_gets_no_warning() -> None:
     old = (Member("bob", expires_at=PAST), Member("team-a-sudoers"))
     before = Spec(old, EDITORS, (Member("root"),))
     assert said(users=old, sudoers=(Member("root"),), before=before) == []
@@ -108,7 +108,7 @@ def test_an_entry_that_was_there_before_gets_no_warning() -> None:
         ),
     ],
 )
-def test_the_end_of_the_last_editor_gets_a_warning(
+def test_the_expiry_of_the_last_editor_gets_a_warning(
     managers: tuple[Member, ...], sudoers: tuple[Member, ...], end: object
 ) -> None:
     told = said(managers=managers, sudoers=sudoers)

@@ -120,7 +120,7 @@ class Load:
         await self._session.close()
 
 
-async def test_probes_tell_the_truth(tmp_path: Path) -> None:
+async def test_the_probes_report_the_liveness_and_readiness_of_the_process(tmp_path: Path) -> None:
     async with webhook(tmp_path, drain=4) as running:
         assert await running.probe("/livez") == (200, "ok\n")
         assert await running.probe("/readyz") == (503, "there is no certificate yet\n")
@@ -164,7 +164,9 @@ async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [True, False])
-async def test_a_renewal_under_load_refuses_nothing(tmp_path: Path, *, keep: bool) -> None:
+async def test_a_certificate_renewal_under_load_refuses_no_request(
+    tmp_path: Path, *, keep: bool
+) -> None:
     old, new = fresh(), fresh()
     write(tmp_path, old)
     async with webhook(tmp_path) as running:
@@ -209,7 +211,7 @@ async def test_garbage_is_refused_with_a_reason(tmp_path: Path) -> None:
         assert not any("Traceback" in line for line in running.lines)
 
 
-async def test_clients_that_never_finish_delay_nobody(tmp_path: Path) -> None:
+async def test_clients_that_never_finish_do_not_delay_other_requests(tmp_path: Path) -> None:
     pair = fresh()
     write(tmp_path, pair)
     async with webhook(tmp_path) as running:

@@ -57,7 +57,7 @@ def told(*options: str, given: str | None = None) -> subprocess.CompletedProcess
     return done
 
 
-def test_help_and_a_mistyped_option_wait_for_no_input() -> None:
+def test_help_and_an_unknown_option_do_not_wait_for_input() -> None:
     asked = told("--help")
     assert asked.returncode == 0
     assert "--manager-group" in asked.stdout
@@ -67,15 +67,15 @@ def test_help_and_a_mistyped_option_wait_for_no_input() -> None:
 
 
 @pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}", "null"])
-def test_what_kubectl_did_not_print_is_refused_in_words(given: str) -> None:
+def test_input_that_kubectl_did_not_print_is_refused_with_a_message(given: str) -> None:
     refused = told(given=given)
     assert refused.returncode == 1
     assert "kubectl get namespaces,rolebindings" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
-def test_the_plan_says_for_whom_there_may_be_too_many() -> None:
-    """Each was the first of its requester in a dry run; the real creations met the limit."""
+def test_the_plan_warns_about_requesters_above_the_limit() -> None:
+    """In a dry run each creation was the first of its requester; real creations hit the limit."""
     objects = [namespace(f"n{at}") for at in range(7)]
     objects += [binding(f"n{at}", "admin", user("alice")) for at in range(7)]
     plan = told(given=json.dumps({"items": objects}))
@@ -83,7 +83,7 @@ def test_the_plan_says_for_whom_there_may_be_too_many() -> None:
     assert "limitExceptions" in plan.stderr
 
 
-def test_who_has_an_ordinary_role_is_a_user_and_manages_it() -> None:
+def test_subjects_of_ordinary_roles_become_users_and_people_also_managers() -> None:
     account = {"kind": "ServiceAccount", "name": "ci", "namespace": "pipelines"}
     found = made([
         namespace("shop"),
@@ -97,7 +97,7 @@ def test_who_has_an_ordinary_role_is_a_user_and_manages_it() -> None:
     }
 
 
-def test_other_roles_a_common_manager_and_who_pays_can_be_named() -> None:
+def test_options_choose_roles_a_manager_group_and_the_cost_center_label() -> None:
     objects = [namespace("shop", **{"cost-center": "0815"}), binding("shop", "dev", user("bob"))]
     options = "--role", "dev", "--manager-group", "platform", "--cost-center-label", "cost-center"
     assert made(objects, *options)["shop"] == {
@@ -108,7 +108,7 @@ def test_other_roles_a_common_manager_and_who_pays_can_be_named() -> None:
     }
 
 
-def test_what_is_no_tenants_is_left_out() -> None:
+def test_namespaces_without_tenants_are_left_out() -> None:
     taken = namespace("taken", **{"app.kubernetes.io/managed-by": "lnamespace"})
     names = ["kube-system", "default", "openshift-x", "lnamespace-system"]
     objects = [taken, *map(namespace, names), namespace("empty"), namespace("system")]

@@ -70,7 +70,7 @@ def of_all(suffix: str, tenant: str, profile: str, person: str, cls: str) -> lis
 
 
 @given(suffixes, names_of_tenants, profiles, digests, classes)
-def test_no_two_kinds_of_objects_have_one_name(
+def test_all_object_names_of_one_instance_are_different(
     suffix: str, tenant: str, profile: str, person: str, cls: str
 ) -> None:
     """LNamespace `profile` took the ClusterRole of a profile called `editor`."""
@@ -79,7 +79,7 @@ def test_no_two_kinds_of_objects_have_one_name(
 
 
 @given(suffixes, suffixes, names_of_tenants, profiles, digests, classes)
-def test_nothing_of_two_instances_has_one_name(
+def test_object_names_of_two_instances_are_different(
     one: str, other: str, tenant: str, profile: str, person: str, cls: str
 ) -> None:
     """Instances `a` and `a-webhook` had a policy `lnamespace.a-webhook-crd` each."""
@@ -88,8 +88,8 @@ def test_nothing_of_two_instances_has_one_name(
         assert not {*ours} & {*of_all(other, tenant, profile, person, cls)}
 
 
-def test_no_word_of_the_chart_ends_in_another() -> None:
-    """So no suffix can be made of one. All of them, where the properties above draw some."""
+def test_no_name_part_of_the_chart_ends_with_another_name_part() -> None:
+    """So no instance suffix can end in a name part. All parts are checked here, not a sample."""
     templates = (CHART.parents[3] / "charts" / "lnamespace" / "templates").glob("*.yaml")
     named = re.compile(r'(?:%s-|"lnamespace[.]prefix" . [}][}]-|prefix [}][}]-)([a-z][-a-z]+)')
     words = {word for path in templates for word in named.findall(path.read_text())}
@@ -98,6 +98,6 @@ def test_no_word_of_the_chart_ends_in_another() -> None:
     assert not meeting
 
 
-def test_the_chart_names_the_roles_of_profiles_as_is_tried_here() -> None:
+def test_the_chart_names_profile_roles_as_this_module_assumes() -> None:
     prefix = Names().prefix
     assert f"name: '{prefix}:profile:" in (CHART / "all-options.diff").read_text()

@@ -59,7 +59,7 @@ def kinds() -> list[dict[str, Any]]:
     return listed
 
 
-def test_it_writes_the_kinds_that_lclusters_have_objects_of() -> None:
+def test_the_gateway_may_write_exactly_the_kinds_that_lclusters_own() -> None:
     written = {(kind["group"], resource) for kind in kinds() for resource in kind["resources"]}
     owned = {
         (group, resource)
@@ -69,14 +69,14 @@ def test_it_writes_the_kinds_that_lclusters_have_objects_of() -> None:
     assert written == owned - ANSWERED_BY_THE_GATEWAY
 
 
-def test_the_controller_deletes_all_kinds_that_lclusters_have_objects_of() -> None:
+def test_the_controller_deletes_all_kinds_that_lclusters_own() -> None:
     """CSINodes of an LCluster were left when it was deleted."""
     written = {(kind["group"], resource) for kind in kinds() for resource in kind["resources"]}
     deleted = {(each.group, each.plural) for each in ALL_KINDS}
     assert written - {("", "namespaces")} <= deleted
 
 
-def test_a_subresource_is_one_of_a_resource_that_it_writes() -> None:
+def test_every_subresource_belongs_to_a_resource_that_the_gateway_writes() -> None:
     for kind in kinds():
         parents = {each.partition("/")[0] for each in kind.get("subresources", ())}
         assert parents <= set(kind["resources"])
@@ -93,7 +93,7 @@ def roles() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_nothing_is_given_by_a_wildcard() -> None:
+def test_no_rule_contains_a_wildcard() -> None:
     rules = [rule for rules in roles().values() for rule in rules]
     assert len(rules) > 30
     for rule in rules:
@@ -106,13 +106,13 @@ def test_nothing_is_given_by_a_wildcard() -> None:
     "resource",
     ["secrets", "configmaps", "pods", "pods/exec", "serviceaccounts/token", "nodes", "nodes/proxy"],
 )
-def test_what_is_in_namespaces_is_reached_as_a_tenant_only(resource: str) -> None:
+def test_the_gateways_own_account_has_no_rights_to_tenant_content(resource: str) -> None:
     for name, rules in roles().items():
         if name not in ("lnamespace:gateway-signer", "lnamespace:gateway-pods"):
             assert not any(resource in rule.get("resources", ()) for rule in rules)
 
 
-def test_where_pods_find_it_it_reads_and_the_ca_that_they_trust_it_writes() -> None:
+def test_the_gateway_may_read_its_service_and_write_its_ca_config_map_for_pods() -> None:
     name = "lnamespace-gateway-for-pods"
     assert roles()["lnamespace:gateway-pods"] == [
         {"apiGroups": [""], "resources": [each], "resourceNames": [name], "verbs": [verb]}
@@ -120,7 +120,7 @@ def test_where_pods_find_it_it_reads_and_the_ca_that_they_trust_it_writes() -> N
     ]
 
 
-def test_the_one_secret_that_it_reads_is_that_of_its_own_ca() -> None:
+def test_the_gateway_may_read_only_the_secret_of_its_own_ca() -> None:
     (rule,) = roles()["lnamespace:gateway-signer"]
     assert rule == {
         "apiGroups": [""],
@@ -130,7 +130,7 @@ def test_the_one_secret_that_it_reads_is_that_of_its_own_ca() -> None:
     }
 
 
-def test_it_impersonates_accounts_of_one_namespace_and_no_person() -> None:
+def test_the_gateway_may_impersonate_service_accounts_but_no_users() -> None:
     found = {
         (name, resource)
         for name, rules in roles().items()

@@ -39,13 +39,13 @@ def objects(schema: dict[str, Any], values: dict[str, Any], path: str = "") -> I
             yield from objects(inner, value, f"{path}.{name}".lstrip("."))
 
 
-def test_every_value_has_a_rule_and_every_rule_a_value() -> None:
+def test_every_value_has_a_schema_and_every_schema_property_a_value() -> None:
     for path, schema, values in objects(SCHEMA, VALUES):
         assert set(schema["properties"]) - {"global"} == set(values), path
         assert schema["additionalProperties"] is False, path
 
 
-def test_a_value_set_to_null_is_refused_and_not_silently_off() -> None:
+def test_the_schema_requires_every_value_so_that_null_is_refused() -> None:
     for path, schema, values in objects(SCHEMA, VALUES):
         for name in values:
             known = {name, f"{path}.{name}", f"{path.rpartition('.')[2]}.{name}"}
@@ -53,8 +53,8 @@ def test_a_value_set_to_null_is_refused_and_not_silently_off() -> None:
                 assert name in schema.get("required", ()), f"{path}.{name} belongs into `required`"
 
 
-def test_no_rule_stands_beside_a_reference() -> None:
-    """Draft 7 ignores what does."""
+def test_no_schema_keyword_is_a_sibling_of_a_ref() -> None:
+    """JSON Schema draft 7 ignores the siblings of a `$ref`."""
     for rule in rules(SCHEMA):
         assert "$ref" not in rule or len(rule) == 1, rule
 
@@ -69,8 +69,8 @@ def rules(part: Any) -> Iterator[dict[str, Any]]:
         yield from rules(inner)
 
 
-def test_the_chart_names_each_definition_that_it_makes() -> None:
-    """Artifact Hub shows them."""
+def test_the_chart_metadata_lists_every_custom_resource_definition() -> None:
+    """Artifact Hub shows this list."""
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     told = yaml.safe_load(chart["annotations"]["artifacthub.io/crds"])
     made = [yaml.safe_load((CHART / "files" / name).read_text()) for name in DEFINITIONS]
@@ -82,7 +82,7 @@ def test_the_chart_names_each_definition_that_it_makes() -> None:
     assert {(crd["name"], crd["kind"], crd["version"]) for crd in told} == versions
 
 
-def test_the_values_that_the_charts_readme_names_are_there() -> None:
+def test_every_value_named_in_the_chart_readme_exists() -> None:
     text = (CHART / "README.md").read_text()
     for line in re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE):
         for path in re.findall(r"`([\w.]+)`", line):
@@ -91,8 +91,8 @@ def test_the_values_that_the_charts_readme_names_are_there() -> None:
                 value = value[name]
 
 
-def test_who_is_let_read_is_not_let_read_once_more_by_a_guarded_role() -> None:
-    """A right that is listed twice is taken away in one place and stays in the other."""
+def test_guarded_cluster_roles_grant_no_read_verbs() -> None:
+    """A right that two roles grant would be removed from one and kept by the other."""
     items = yaml.safe_load_all((GOLDEN / "default.yaml").read_text())
     roles = [item for item in items if item["kind"] == "ClusterRole"]
     guarded = {role["metadata"]["name"]: role for role in roles if GUARDED in labels(role)}

@@ -14,7 +14,7 @@ OURS = "lnamespace-webhook.tenancy.loblaw.digital"
         (f'failed calling webhook "people.{OURS}": connection refused', False),
     ],
 )
-def test_who_is_refused_by_our_webhook_has_its_answer(told: str, reached: bool) -> None:
+def test_a_refusal_shows_whether_the_webhook_was_reached(told: str, reached: bool) -> None:
     assert (webhook_problem(Forbidden(told), OURS) == "") is reached
 
 
@@ -26,7 +26,7 @@ def test_who_is_refused_by_our_webhook_has_its_answer(told: str, reached: bool) 
         "lnamespaces is forbidden",
     ],
 )
-def test_others_webhooks_say_nothing_of_ours(told: str) -> None:
-    """A policy engine that refused was taken for the webhook, which nobody had asked."""
+def test_a_refusal_by_another_webhook_is_not_attributed_to_ours(told: str) -> None:
+    """The refusal of a policy engine was taken for an answer of the webhook."""
     with pytest.raises(Forbidden):
         webhook_problem(Forbidden(told), OURS)

@@ -47,7 +47,7 @@ def test_help_succeeds(argv: list[str], capsys: pytest.CaptureFixture[str]) -> N
         (["render", "poem"], "poem"),
     ],
 )
-def test_a_command_line_that_is_wrong_exits_with_2(
+def test_an_invalid_command_line_exits_with_2(
     argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -56,7 +56,7 @@ def test_a_command_line_that_is_wrong_exits_with_2(
     assert said in capsys.readouterr().err
 
 
-def test_a_value_that_cannot_work_exits_with_1_and_one_line(
+def test_an_invalid_value_exits_with_1_and_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["controller", "--log-format", "xml"]) == 1
@@ -66,7 +66,7 @@ def test_a_value_that_cannot_work_exits_with_1_and_one_line(
 
 
 @pytest.mark.parametrize("command", ["controller", "webhook"])
-def test_no_cluster_to_be_found_exits_with_1_and_one_line(command: str) -> None:
+def test_a_missing_cluster_configuration_exits_with_1_and_one_line(command: str) -> None:
     done = lnamespace(command, "--kubeconfig", "nowhere/config")
     assert done.returncode == 1
     assert done.stderr.startswith("error: no usable cluster configuration: ")
@@ -74,21 +74,21 @@ def test_no_cluster_to_be_found_exits_with_1_and_one_line(command: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_the_environment_counts_for_commands() -> None:
+def test_environment_variables_apply_to_commands() -> None:
     done = lnamespace("render", "crd", LNAMESPACE_API_GROUP_SUFFIX="example.com")
     assert done.returncode == 0
     assert yaml.safe_load(done.stdout)["metadata"]["name"] == "lnamespaces.tenancy.example.com"
 
 
 @pytest.mark.parametrize("what", ["crd", "billingrecords"])
-def test_what_is_rendered_is_what_is_in_the_repository(what: str) -> None:
+def test_rendered_manifests_match_the_repository(what: str) -> None:
     done = lnamespace("render", what)
     assert done.returncode == 0
     name = {"crd": "lnamespaces"}.get(what, what)
     assert done.stdout == (ROOT / "crds" / f"{name}.yaml").read_text()
 
 
-def test_help_and_rendering_do_not_wait_for_what_they_do_not_need() -> None:
+def test_rendering_imports_no_client_or_server_libraries() -> None:
     code = (
         "import sys; from lnamespace.cli import main; main(['render', 'crd']);"
         "sys.exit(any(name in sys.modules for name in ('kopf', 'aiohttp', 'kubernetes')))"

@@ -11,19 +11,19 @@ from controlplane.versions import EMULATED, OLDEST, PRESENT, pinned, release
 ALL = (pinned(OLDEST).minor, *EMULATED, pinned().minor)
 
 
-def test_the_present_one_is_the_default_and_is_told_nothing() -> None:
+def test_the_present_version_is_the_default_and_needs_no_flags() -> None:
     assert release() == release(pinned().minor)
     assert release().versions.folder == PRESENT
     assert release().flags == ()
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_version_has_the_name_by_which_it_is_chosen(name: str) -> None:
+def test_a_release_has_the_name_by_which_it_is_chosen(name: str) -> None:
     assert release(name).name == name
 
 
 @pytest.mark.parametrize(("name", "before"), [("1.33", "1.33"), ("1.34", "1.33"), ("1.35", "1.34")])
-def test_versions_between_are_emulated_and_compatible_with_the_one_before(
+def test_intermediate_versions_are_emulated_and_compatible_with_the_previous(
     name: str, before: str
 ) -> None:
     chosen = release(name)
@@ -31,7 +31,7 @@ def test_versions_between_are_emulated_and_compatible_with_the_one_before(
     assert chosen.flags == (f"--emulated-version={name}", f"--min-compatibility-version={before}")
 
 
-def test_the_oldest_is_built_from_a_module_of_its_own() -> None:
+def test_the_oldest_version_is_built_from_its_own_module() -> None:
     oldest = release("1.30")
     assert oldest.versions.folder == OLDEST
     assert oldest.versions.kubernetes.startswith("1.30.")
@@ -42,12 +42,12 @@ def test_the_oldest_is_built_from_a_module_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["1.29", "1.37", "1.3", "v1.30", "latest"])
-def test_another_version_is_refused_with_those_that_can_be_run(name: str) -> None:
+def test_an_unknown_version_is_refused_with_a_list_of_known_versions(name: str) -> None:
     with pytest.raises(ClusterError, match=re.escape(", ".join(ALL))):
         release(name)
 
 
-def test_each_version_calls_itself_what_it_is() -> None:
+def test_each_build_is_stamped_with_its_own_version() -> None:
     for versions in (pinned(), pinned(OLDEST)):
         flags = golang.linker_flags(versions)
         assert f"gitVersion=v{versions.kubernetes} " in flags
@@ -55,12 +55,12 @@ def test_each_version_calls_itself_what_it_is() -> None:
         assert ("helm.sh" in flags) is (versions.helm is not None)
 
 
-def test_two_modules_are_two_builds() -> None:
+def test_each_module_has_its_own_cache_key() -> None:
     assert binaries.cache_key(pinned()).startswith(f"v{pinned().kubernetes}-")
     assert binaries.cache_key(pinned(OLDEST)).startswith(f"v{pinned(OLDEST).kubernetes}-")
 
 
-def test_every_module_of_kubernetes_is_of_one_release() -> None:
+def test_all_modules_of_kubernetes_are_of_one_release() -> None:
     """A forgotten `replace` would build one version's server with another's library."""
     for folder in (PRESENT, OLDEST):
         text, own = (folder / "go.mod").read_text(), pinned(folder).kubernetes
@@ -71,7 +71,7 @@ def test_every_module_of_kubernetes_is_of_one_release() -> None:
         }
 
 
-def test_up_says_what_can_be_run(
+def test_up_reports_the_versions_that_can_be_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
     monkeypatch.setattr("sys.argv", ["hack/cluster", "up", "--dir", str(tmp_path)])

@@ -6,7 +6,7 @@ from conformance.comparison import Comparison, read_reasons
 from conformance.scanning import Scanner
 
 
-def test_only_what_passes_directly_and_fails_without_a_reason_counts() -> None:
+def test_only_specs_that_pass_directly_and_fail_unexcused_are_regressions() -> None:
     compared = Comparison(
         ["same", "lost", "excused", "broken", "unseen"],
         {"same": "", "lost": "", "excused": "", "broken": "no", "unseen": ""},
@@ -22,7 +22,7 @@ def test_only_what_passes_directly_and_fails_without_a_reason_counts() -> None:
     assert lines[-1].startswith("4 of 5 passed directly, 1 through the gateway; 2 of those")
 
 
-def test_a_run_in_which_nothing_passed_directly_has_shown_nothing() -> None:
+def test_a_run_without_a_spec_that_passed_directly_has_failed() -> None:
     assert Comparison(["a"], {}, {}, {}).failed
     assert Comparison(["a"], {"a": "no"}, {"a": "no"}, {}).failed
     assert not Comparison(["a"], {"a": ""}, {"a": ""}, {}).failed
@@ -34,7 +34,7 @@ def test_every_exception_names_a_spec_that_is_run() -> None:
     assert all(reasons.values())
 
 
-def test_specs_are_chosen_by_an_expression_and_each_is_there_once() -> None:
+def test_specs_are_unique_and_can_be_selected_by_an_expression() -> None:
     names = suite.specs()
     assert len(names) == len(set(names))
     assert all(name.endswith("[Conformance]") for name in names)
@@ -44,8 +44,8 @@ def test_specs_are_chosen_by_an_expression_and_each_is_there_once() -> None:
     assert suite.specs("Watchers") == [name for name in names if "Watchers" in name]
 
 
-def test_a_word_of_others_is_seen_wherever_it_stands() -> None:
-    """A scanner that sees nothing would pass everything: this is what it has to see."""
+def test_a_foreign_word_is_found_in_any_case_and_across_chunks() -> None:
+    """A scanner that finds nothing would pass every run, so these words must be found."""
     scanner = Scanner([b"zyzzyva", b"qoph-"])
     one, other = scanner.stream(), scanner.stream()
     one.take(b"HTTP/1.1 200 OK\r\nX: qo")

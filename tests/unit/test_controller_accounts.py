@@ -45,7 +45,7 @@ def made(desk: Desk) -> list[str]:
     return [path for path in OWN if path in desk.cluster.objects]
 
 
-async def test_nothing_is_made_for_one_that_is_not_there(desk: Desk) -> None:
+async def test_no_objects_are_created_for_a_missing_service_account(desk: Desk) -> None:
     namespace(desk)
     desk.lnamespace(sudoers=[ENTRY])
     outcome = await desk.impersonators.reconcile(PERSON)
@@ -65,7 +65,7 @@ async def test_nothing_is_made_for_one_that_is_not_there(desk: Desk) -> None:
     assert desk.conditions["Ready"] == ("True", "Ready")
 
 
-async def test_where_there_is_no_namespace_nobody_is_asked(desk: Desk) -> None:
+async def test_no_request_is_sent_for_an_account_in_a_missing_namespace(desk: Desk) -> None:
     desk.lnamespace(sudoers=[ENTRY])
     desk.cluster.written()
     outcome = await desk.impersonators.reconcile(PERSON)
@@ -73,8 +73,8 @@ async def test_where_there_is_no_namespace_nobody_is_asked(desk: Desk) -> None:
     assert desk.cluster.written() == []
 
 
-async def test_what_a_platform_brings_along_may_be_a_sudoer(desk: Desk) -> None:
-    """GitOps and pipelines of OpenShift: those that were sudoers lost sudo by an upgrade."""
+async def test_a_service_account_of_a_platform_namespace_may_be_a_sudoer(desk: Desk) -> None:
+    """GitOps and pipeline accounts of OpenShift lost sudo by an upgrade."""
     namespace(desk, "openshift-gitops")
     path = SERVICE_ACCOUNT.path("bot", "openshift-gitops")
     desk.cluster.make(path, {"metadata": {"name": "bot", "namespace": "openshift-gitops"}})
@@ -85,7 +85,7 @@ async def test_what_a_platform_brings_along_may_be_a_sudoer(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["kube-public", "lnamespace-system", "lnamespace-sudo"])
-async def test_nothing_is_made_in_the_systems_namespaces(desk: Desk, name: str) -> None:
+async def test_no_objects_are_created_in_system_namespaces(desk: Desk, name: str) -> None:
     namespace(desk, name)
     path = SERVICE_ACCOUNT.path("bot", name)
     desk.cluster.make(path, {"metadata": {"name": "bot", "namespace": name}})
@@ -95,7 +95,7 @@ async def test_nothing_is_made_in_the_systems_namespaces(desk: Desk, name: str) 
     assert not any(f"/{name}/rolebindings" in path for path in desk.cluster.objects)
 
 
-async def test_one_that_is_gone_leaves_nothing_of_ours(desk: Desk) -> None:
+async def test_the_objects_of_a_deleted_service_account_are_deleted(desk: Desk) -> None:
     namespace(desk)
     account(desk)
     desk.lnamespace(sudoers=[ENTRY])
@@ -107,7 +107,9 @@ async def test_one_that_is_gone_leaves_nothing_of_ours(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-async def test_what_cannot_be_asked_changes_nothing(desk: Desk, there: bool) -> None:
+async def test_a_failed_lookup_of_a_service_account_changes_nothing(
+    desk: Desk, there: bool
+) -> None:
     namespace(desk)
     account(desk)
     desk.lnamespace(sudoers=[ENTRY])
@@ -119,7 +121,7 @@ async def test_what_cannot_be_asked_changes_nothing(desk: Desk, there: bool) -> 
     assert made(desk) == ([*OWN] if there else [])
 
 
-async def test_who_is_revoked_loses_it_without_a_question(desk: Desk) -> None:
+async def test_a_revoked_service_account_loses_its_objects_without_a_lookup(desk: Desk) -> None:
     namespace(desk)
     account(desk)
     desk.lnamespace(sudoers=[ENTRY])
@@ -137,8 +139,10 @@ def lnamespace(desk: Desk, name: str, **spec: Any) -> None:
 
 
 @pytest.mark.parametrize("own", [True, False])
-async def test_an_lnamespaces_own_access_comes_first(desk: Desk, own: bool) -> None:
-    """Its own list may name who is not there yet: that is written into what is its own."""
+async def test_a_service_account_waits_for_the_access_of_its_own_lnamespace(
+    desk: Desk, own: bool
+) -> None:
+    """An LNamespace may list accounts that are still to be created in its own Namespace."""
     lnamespace(desk, "ci", sudoers=[ENTRY] if own else [])
     if not own:
         desk.lnamespace(sudoers=[ENTRY])
@@ -152,10 +156,10 @@ async def test_an_lnamespaces_own_access_comes_first(desk: Desk, own: bool) -> N
     assert made(desk) == ([*OWN] if own else [])
 
 
-async def test_whose_name_is_taken_by_a_namespace_of_others_writes_nothing_there(
+async def test_an_lnamespace_in_conflict_writes_nothing_to_the_foreign_namespace(
     desk: Desk,
 ) -> None:
-    """An LNamespace in Conflict lists what is in a Namespace that is not its own."""
+    """Its list names an account in a Namespace that it does not own."""
     namespace(desk)
     lnamespace(desk, "ci", sudoers=[ENTRY])
     assert isinstance(

@@ -49,7 +49,7 @@ def as_served(guard: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("guard", [POLICY, WEBHOOK])
-def test_a_guard_as_the_chart_made_it_is_in_force(guard: dict[str, Any]) -> None:
+def test_an_unchanged_admission_object_shows_no_drift(guard: dict[str, Any]) -> None:
     assert describe_drift(guard, as_served(guard)) == ""
 
 
@@ -66,7 +66,7 @@ def test_a_guard_as_the_chart_made_it_is_in_force(guard: dict[str, Any]) -> None
         ("paramKind", {"kind": "ConfigMap"}),
     ],
 )
-def test_a_policy_that_was_weakened_is_told_by_what_was_changed(path: str, value: Any) -> None:
+def test_a_weakened_policy_is_reported_with_the_changed_field(path: str, value: Any) -> None:
     found = as_served(POLICY)
     *way, last = path.replace("[0]", ".0").split(".")
     at: Any = found["spec"]
@@ -76,7 +76,7 @@ def test_a_policy_that_was_weakened_is_told_by_what_was_changed(path: str, value
     assert describe_drift(POLICY, found) == f"it was changed: spec.{path}"
 
 
-def test_a_webhook_that_is_left_out_or_asked_of_less_is_noticed() -> None:
+def test_a_removed_or_narrowed_webhook_is_reported() -> None:
     found = as_served(WEBHOOK)
     found["webhooks"].pop()
     assert describe_drift(WEBHOOK, found) == "it was changed: webhooks"
@@ -85,8 +85,8 @@ def test_a_webhook_that_is_left_out_or_asked_of_less_is_noticed() -> None:
     assert describe_drift(WEBHOOK, found) == "it was changed: webhooks[1].objectSelector"
 
 
-def test_a_selector_of_namespaces_takes_nothing_off_a_webhook_for_what_is_in_none() -> None:
-    """Clouds put one on every configuration, to keep webhooks out of their own namespaces."""
+def test_a_namespace_selector_is_no_drift_for_cluster_scoped_objects() -> None:
+    """Clouds add a selector to every configuration to exempt their own namespaces."""
     found = as_served(WEBHOOK)
     expression = {"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]}
     for webhook in found["webhooks"]:
@@ -94,14 +94,14 @@ def test_a_selector_of_namespaces_takes_nothing_off_a_webhook_for_what_is_in_non
     assert describe_drift(WEBHOOK, found) == ""
 
 
-def test_a_guard_that_is_gone_or_going_is_noticed() -> None:
+def test_a_deleted_or_terminating_admission_object_is_reported() -> None:
     assert describe_drift(POLICY, None) == "it is not there"
     found = as_served(POLICY)
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert describe_drift(POLICY, found) == "it is being deleted"
 
 
-def test_what_is_of_another_type_differs() -> None:
+def test_a_value_of_another_type_is_a_difference() -> None:
     assert find_difference({"a": [1]}, {"a": {"b": 1}}) == "a"
     assert find_difference({"a": None}, {"a": None}) == ""
 
@@ -150,7 +150,7 @@ def missing(metrics: ControllerMetrics) -> dict[str, float]:
     return {sample.labels["guard"]: sample.value for sample in family.samples}
 
 
-def test_a_guard_that_goes_and_comes_back_is_told(
+def test_the_metric_follows_the_deletion_and_return_of_an_admission_object(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = Cluster(POLICY, WEBHOOK)
@@ -176,7 +176,7 @@ def test_a_guard_that_goes_and_comes_back_is_told(
     assert missing(metrics) == {crd: 0, webhook: 0}
 
 
-def test_a_guard_that_the_values_switched_off_is_not_missed(tmp_path: Path) -> None:
+def test_an_admission_object_disabled_by_the_values_is_not_missing(tmp_path: Path) -> None:
     cluster = Cluster(WEBHOOK)
     guards, metrics = watch(tmp_path, cluster, POLICY, WEBHOOK)
     asyncio.run(guards.compare())
@@ -185,7 +185,7 @@ def test_a_guard_that_the_values_switched_off_is_not_missed(tmp_path: Path) -> N
     assert missing(metrics) == {"MutatingWebhookConfiguration lnamespace-webhook": 0}
 
 
-def test_every_template_with_a_guard_is_among_those_that_the_chart_writes_down() -> None:
+def test_the_chart_lists_every_template_with_an_admission_object() -> None:
     templates = Path(__file__).parents[2] / "charts" / "lnamespace" / "templates"
     helpers = (templates / "_helpers.tpl").read_text()
     line = next(line for line in helpers.splitlines() if "range $file := list" in line)
@@ -208,8 +208,8 @@ def test_every_template_with_a_guard_is_among_those_that_the_chart_writes_down()
         b'{"spec":' + b'{"a":' * 100_000,
     ],
 )
-def test_no_answer_ends_the_process(tmp_path: Path, answer: bytes) -> None:
-    """The leader runs the comparison beside all else: what one raises ends them all."""
+def test_no_answer_of_the_api_server_ends_the_process(tmp_path: Path, answer: bytes) -> None:
+    """The comparison runs as a task of the leader, so its exception would end the leader."""
     guards, _ = watch(tmp_path, Proxy(answer), POLICY)
 
     async def for_a_moment() -> None:

@@ -26,16 +26,16 @@ def test_addresses_are_sorted_and_have_one_port() -> None:
 @pytest.mark.parametrize(
     "text", ["10.0.0.7", "host:443", "10.0.0.7:1,10.0.0.8:2", "10.0.0.7:1,[::1]:1"]
 )
-def test_other_words_are_refused(text: str) -> None:
+def test_invalid_endpoints_are_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="--gateway-endpoints"):
         parse_endpoints(text)
 
 
-def test_without_endpoints_there_is_the_service_alone() -> None:
+def test_only_the_service_is_created_without_endpoints() -> None:
     assert [kind.kind for kind in api_service_objects(parse_endpoints(""))] == ["Service"]
 
 
-async def test_the_objects_are_made_once_and_repaired() -> None:
+async def test_the_objects_are_created_once_and_repaired() -> None:
     async with cluster() as server, client_of(server.url) as client:
         assert await TenantApiService(client, TWO).ensure("acme-default", "u-1") == []
         assert {SERVICE, ENDPOINTS, SLICE} == set(server.objects)
@@ -50,7 +50,7 @@ async def test_the_objects_are_made_once_and_repaired() -> None:
         assert server.written() == []
 
 
-async def test_a_failure_is_told_and_tried_again() -> None:
+async def test_a_failure_is_returned_and_retried() -> None:
     async with cluster() as server, client_of(server.url) as client:
         server.refusals["POST", SERVICE.rpartition("/")[0]] = 403
         service = TenantApiService(client, TWO)

@@ -77,14 +77,14 @@ async def desk() -> Desk:
     return Desk()
 
 
-async def test_an_lnamespace_concerns_itself_and_its_sudoers(desk: Desk) -> None:
+async def test_an_lnamespace_event_enqueues_the_lnamespace_and_its_sudoers(desk: Desk) -> None:
     desk.lnamespace("team-a", "alice")
     assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
     desk.lnamespace("team-a", "alice", users=[{"name": "bob"}])
     assert await desk.keys() == [LNamespaceKey("team-a")]
 
 
-async def test_a_deleted_lnamespace_concerns_the_same(desk: Desk) -> None:
+async def test_a_deletion_enqueues_the_lnamespace_its_sudoers_and_the_deletion(desk: Desk) -> None:
     desk.lnamespace("team-a", "alice")
     await desk.keys()
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
@@ -93,7 +93,7 @@ async def test_a_deleted_lnamespace_concerns_the_same(desk: Desk) -> None:
     assert desk.cache.lnamespace("team-a") is None
 
 
-async def test_what_is_gone_is_known_until_the_ledger_has_been_told(desk: Desk) -> None:
+async def test_a_deleted_lnamespace_is_kept_until_its_end_is_recorded(desk: Desk) -> None:
     desk.lnamespace("team-a")
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
     (deleted,) = desk.cache.deleted.values()
@@ -101,7 +101,7 @@ async def test_what_is_gone_is_known_until_the_ledger_has_been_told(desk: Desk) 
     assert deleted.at.tzinfo is not None
 
 
-async def test_what_is_gone_was_billed_as_it_could_be_read_the_last_time(desk: Desk) -> None:
+async def test_a_deleted_lnamespace_is_billed_by_its_last_readable_spec(desk: Desk) -> None:
     desk.lnamespace("team-a", billing={"costCenter": "4711"})
     desk.lnamespace("team-a", users="of a newer version", billing={"costCenter": "4711"})
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
@@ -109,16 +109,16 @@ async def test_what_is_gone_was_billed_as_it_could_be_read_the_last_time(desk: D
     assert deleted.lns.spec.billing.cost_center == "4711"
 
 
-async def test_of_what_could_never_be_read_no_payer_is_invented(desk: Desk) -> None:
-    """A change to a payer without a name went into the ledger for ever."""
+async def test_an_lnamespace_that_was_never_readable_has_no_billing_records(desk: Desk) -> None:
+    """A change to an empty payer went into the ledger for good."""
     desk.lnamespace("team-a", users="of a newer version", billing={"costCenter": "4711"})
     desk.cache.lnamespaces.remove(("", "team-a"), 99)
     (deleted,) = desk.cache.deleted.values()
     assert pending_records(deleted.lns, deleted.at) == ()
 
 
-async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk: Desk) -> None:
-    """A watch that was cut may show only the one that has the name now."""
+async def test_a_successor_does_not_hide_the_deletion_of_its_predecessor(desk: Desk) -> None:
+    """After a cut the watch may show only the successor."""
     desk.lnamespace("team-a")
     await desk.keys()
     desk.lnamespace("team-a", uid="uid-2")
@@ -128,8 +128,8 @@ async def test_who_comes_in_place_of_another_does_not_hide_that_it_is_gone(desk:
     assert set(desk.cache.deleted) == {"uid-team-a"}
 
 
-async def test_news_of_a_namespace_looks_at_none_but_who_had_its_name(desk: Desk) -> None:
-    """Of 10,000 that were deleted at once each event looked through all: 19 ms, five times each."""
+async def test_a_namespace_event_enqueues_only_deletions_of_the_same_name(desk: Desk) -> None:
+    """With 10,000 deletions at once each event searched all of them, which took 19 ms."""
     for name, uid in (("team-a", "one"), ("team-a", "two"), ("team-b", "three")):
         desk.lnamespace(name, uid=uid)
         desk.version += 1
@@ -149,8 +149,8 @@ async def test_news_of_a_namespace_looks_at_none_but_who_had_its_name(desk: Desk
     assert set(deleted) == {"three"}
 
 
-async def test_what_comes_and_goes_during_a_resync_does_not_end_it(desk: Desk) -> None:
-    """It goes on for as long as the queue is full, and what it raised ended the leader."""
+async def test_changes_during_a_resync_do_not_end_the_resync(desk: Desk) -> None:
+    """A resync waits while the queue is full; an exception in it ended the leader."""
     for number in range(4):
         desk.lnamespace(f"team-{number}", f"sue-{number}")
     for number in range(2):
@@ -169,7 +169,7 @@ async def test_what_comes_and_goes_during_a_resync_does_not_end_it(desk: Desk) -
     } <= set(found)
 
 
-async def test_an_edit_is_no_departure(desk: Desk) -> None:
+async def test_an_edit_is_not_recorded_as_a_deletion(desk: Desk) -> None:
     desk.lnamespace("team-a")
     desk.lnamespace("team-a", users=[{"name": "bob"}])
     assert await desk.keys() == [LNamespaceKey("team-a")]
@@ -183,10 +183,10 @@ async def test_an_edit_is_no_departure(desk: Desk) -> None:
         (BOT, ROLE_BINDING, {"kind": "ServiceAccount", "name": "bot", "namespace": "ci"}),
     ],
 )
-async def test_a_person_who_has_their_objects_can_wait_a_moment(
+async def test_a_person_whose_objects_exist_is_enqueued_with_a_delay(
     desk: Desk, person: ImpersonatorKey, binding: Resource, entry: dict[str, str]
 ) -> None:
-    """Only the owner references are to follow, and a thousand LNamespaces may come at once."""
+    """Only owner references are missing, and a thousand LNamespaces may arrive at once."""
     for name in ("old", "older"):
         desk.lnamespace(name, sudoers=[entry])
     owners = ("uid-old", "uid-older")
@@ -200,10 +200,10 @@ async def test_a_person_who_has_their_objects_can_wait_a_moment(
 
 
 @pytest.mark.parametrize("owners", [(), ("uid-old",), ("uid-old", "uid-gone"), ("uid-gone",)])
-async def test_a_person_whose_objects_hang_by_one_lnamespace_does_not_wait(
+async def test_a_person_whose_objects_have_one_owner_is_enqueued_at_once(
     desk: Desk, owners: tuple[str, ...]
 ) -> None:
-    """It may be deleted in the next moment, and the garbage collector does not wait either."""
+    """The garbage collector deletes the objects as soon as that owner is deleted."""
     desk.lnamespace("old", "alice")
     name = NAMES.self_impersonator(ALICE.digest)
     desk.seen(CLUSTER_ROLE_BINDING, name, owners=owners)
@@ -214,7 +214,7 @@ async def test_a_person_whose_objects_hang_by_one_lnamespace_does_not_wait(
     assert not desk.cache.stays_with(ALICE, "uid-team-a")
 
 
-async def test_of_two_owners_one_may_go(desk: Desk) -> None:
+async def test_two_remaining_owners_sponsor_a_person_and_one_owner_does_not(desk: Desk) -> None:
     for one in ("old", "older", "team-a"):
         desk.lnamespace(one, "alice")
     name, owners = NAMES.self_impersonator(ALICE.digest), ("uid-old", "uid-older")
@@ -245,7 +245,7 @@ async def test_of_two_owners_one_may_go(desk: Desk) -> None:
         (CLUSTER_ROLE, NAMES.sudoer("editor"), "", LNamespaceKey("editor")),
     ],
 )
-async def test_an_object_of_ours_concerns_whose_it_is(
+async def test_a_managed_object_enqueues_the_key_of_its_owner(
     desk: Desk, resource: Resource, name: str, namespace: str, key: WorkKey
 ) -> None:
     desk.seen(resource, name, namespace)
@@ -267,7 +267,7 @@ async def test_an_object_of_ours_concerns_whose_it_is(
         (CLUSTER_ROLE, Names("example.com").editor("team-a"), ""),
     ],
 )
-async def test_what_is_not_ours_concerns_nobody(
+async def test_a_foreign_object_enqueues_no_key(
     desk: Desk, resource: Resource, name: str, namespace: str
 ) -> None:
     desk.seen(resource, name, namespace)
@@ -275,7 +275,7 @@ async def test_what_is_not_ours_concerns_nobody(
     assert await desk.keys() == []
 
 
-async def test_a_foreign_namespace_concerns_the_lnamespace_of_its_name_alone(desk: Desk) -> None:
+async def test_a_foreign_namespace_enqueues_only_the_lnamespace_of_its_name(desk: Desk) -> None:
     desk.seen(NAMESPACE, "kube-system", managed=False)
     desk.gone(NAMESPACE, "kube-system")
     assert await desk.keys() == []
@@ -287,14 +287,14 @@ async def test_a_foreign_namespace_concerns_the_lnamespace_of_its_name_alone(des
     assert await desk.keys() == [LNamespaceKey("team-a")]
 
 
-async def test_a_namespace_whose_label_is_taken_away_still_concerns_its_tenant(desk: Desk) -> None:
+async def test_a_namespace_that_lost_its_label_still_enqueues_its_lnamespace(desk: Desk) -> None:
     desk.seen(NAMESPACE, "team-a")
     await desk.keys()
     desk.seen(NAMESPACE, "team-a", managed=False)
     assert await desk.keys() == [LNamespaceKey("team-a")]
 
 
-async def test_a_namespace_that_appears_concerns_whom_it_was_missing(desk: Desk) -> None:
+async def test_a_new_namespace_enqueues_the_keys_that_waited_for_the_namespace(desk: Desk) -> None:
     desk.lnamespace("team-a")
     desk.cache.impersonators.problems |= {ALICE: "x", BOT: "no such namespace"}
     await desk.keys()
@@ -305,13 +305,13 @@ async def test_a_namespace_that_appears_concerns_whom_it_was_missing(desk: Desk)
         assert await desk.keys() == []
 
 
-async def test_everything_that_can_be_compared_is_named_people_first(desk: Desk) -> None:
+async def test_a_resync_enqueues_people_before_lnamespaces(desk: Desk) -> None:
     for name in ("b", "a"):
         desk.lnamespace(name, "alice")
     assert list(desk.cache.resync_keys()) == [ALICE, LNamespaceKey("b"), LNamespaceKey("a")]
 
 
-async def test_an_lnamespace_that_waits_for_a_finalizer_is_going(desk: Desk) -> None:
+async def test_an_lnamespace_with_a_deletion_timestamp_is_terminating(desk: Desk) -> None:
     desk.lnamespace("team-a")
     assert (listed := desk.cache.lnamespace("team-a"))
     assert not listed.terminating
@@ -327,12 +327,16 @@ class TestClasses:
     def desk(self, ours: str) -> Desk:
         return Desk(Conventions(Names(class_name=ours)))
 
-    async def test_our_class_concerns_us(self, desk: Desk, ours: str, other: str) -> None:
+    async def test_an_lnamespace_of_our_class_is_enqueued(
+        self, desk: Desk, ours: str, other: str
+    ) -> None:
         assert ours != other
         desk.lnamespace("team-a", "alice", className=ours)
         assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
 
-    async def test_another_class_does_not(self, desk: Desk, ours: str, other: str) -> None:
+    async def test_an_lnamespace_of_another_class_is_ignored(
+        self, desk: Desk, ours: str, other: str
+    ) -> None:
         assert ours != other
         desk.lnamespace("team-a", "alice", className=other)
         desk.lnamespace("team-a", "bob", className=other)
@@ -340,7 +344,7 @@ class TestClasses:
         assert await desk.keys() == []
         assert desk.cache.deleted == {}
 
-    async def test_what_is_handed_over_is_let_go_of_and_not_ended(
+    async def test_an_lnamespace_that_moves_to_another_class_is_not_recorded_as_deleted(
         self, desk: Desk, ours: str, other: str
     ) -> None:
         desk.lnamespace("team-a", "alice", className=ours)
@@ -352,12 +356,14 @@ class TestClasses:
         desk.cache.lnamespaces.remove(("", "team-a"), 99)
         assert desk.cache.deleted == {}
 
-    async def test_what_is_handed_to_us_is_ours(self, desk: Desk, ours: str, other: str) -> None:
+    async def test_an_lnamespace_that_moves_to_our_class_is_enqueued(
+        self, desk: Desk, ours: str, other: str
+    ) -> None:
         desk.lnamespace("team-a", "alice", className=other)
         desk.lnamespace("team-a", "alice", className=ours)
         assert await desk.keys() == sorted([LNamespaceKey("team-a"), ALICE], key=str)
 
-    async def test_a_successor_in_another_class_does_not_hide_that_ours_is_gone(
+    async def test_a_successor_of_another_class_does_not_hide_the_deletion_of_ours(
         self, desk: Desk, ours: str, other: str
     ) -> None:
         desk.lnamespace("team-a", uid="one", className=ours)
@@ -366,7 +372,7 @@ class TestClasses:
             [LNamespaceKey("team-a"), DeletedLNamespaceKey("one")], key=str
         )
 
-    async def test_one_that_cannot_be_read_still_has_its_class(
+    async def test_an_unreadable_lnamespace_keeps_its_class(
         self, desk: Desk, ours: str, other: str
     ) -> None:
         desk.lnamespace("team-a", className=other, users=7)
@@ -374,8 +380,10 @@ class TestClasses:
         assert await desk.keys() == [LNamespaceKey("team-b")]
 
 
-async def test_one_that_cannot_be_read_still_needs_whom_it_listed(desk: Desk) -> None:
-    """Nobody loses sudo because we cannot read; when we can again, what it says counts."""
+async def test_an_unreadable_lnamespace_keeps_the_sudoers_of_its_last_readable_spec(
+    desk: Desk,
+) -> None:
+    """An unreadable spec revokes no sudo; the next readable spec counts."""
     desk.lnamespace("team-a", "alice")
     await desk.keys()
     for _ in range(2):
@@ -388,7 +396,7 @@ async def test_one_that_cannot_be_read_still_needs_whom_it_listed(desk: Desk) ->
 
 
 @pytest.mark.parametrize("uid", ["", "uid-2"])
-async def test_one_that_cannot_be_read_needs_nobody_once_it_is_gone(desk: Desk, uid: str) -> None:
+async def test_a_deleted_unreadable_lnamespace_keeps_no_sudoers(desk: Desk, uid: str) -> None:
     desk.lnamespace("team-a", "alice")
     desk.lnamespace("team-a", "alice", users=7)
     await desk.keys()
@@ -401,7 +409,7 @@ async def test_one_that_cannot_be_read_needs_nobody_once_it_is_gone(desk: Desk, 
     assert list(desk.cache.impersonators) == []
 
 
-async def test_who_begins_to_lead_knows_of_all_that_is_there_leftovers_included(
+async def test_a_new_leader_enqueues_all_keys_including_leftover_objects(
     desk: Desk,
 ) -> None:
     desk.queue.close()
@@ -420,10 +428,8 @@ async def test_who_begins_to_lead_knows_of_all_that_is_there_leftovers_included(
     assert not {LNamespaceKey("theirs"), LNamespaceKey("gone")} & found
 
 
-async def test_a_standby_forgets_who_has_been_gone_for_long(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would tell the ledger of every LNamespace that was deleted since it started."""
+async def test_a_standby_forgets_old_deletions(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it would record every LNamespace that was deleted since it started."""
     desk.queue.close()
     for name in ("first", "second", "third"):
         desk.lnamespace(name)

@@ -198,7 +198,9 @@ def of(lns: LNamespace) -> CachedLNamespace:
         ),
     ],
 )
-def test_what_is_done_first(seen: Observation, decided: list[str]) -> None:
+def test_the_first_actions_follow_from_the_observation(
+    seen: Observation, decided: list[str]
+) -> None:
     assert words(decide(seen, NOW).changes.actions) == decided
 
 
@@ -211,19 +213,21 @@ def test_what_is_done_first(seen: Observation, decided: list[str]) -> None:
         (replace(observed(), limit_state=LimitState.TERMINATING), "NamespaceTerminating"),
     ],
 )
-def test_why_there_is_no_namespace(seen: Observation, reason: str | None) -> None:
+def test_the_reason_of_a_refusal_follows_from_the_observation(
+    seen: Observation, reason: str | None
+) -> None:
     refusal = decide(seen, NOW).refusal
     assert (refusal and refusal.reason) == reason
 
 
-def test_a_reserved_name_is_told_before_the_quota() -> None:
+def test_a_reserved_name_is_reported_before_the_exceeded_limit() -> None:
     seen = replace(observed(), name_problem="x", limit_state=LimitState.EXCEEDED)
     refusal = decide(seen, NOW).refusal
     assert refusal
     assert refusal.reason == "ReservedName"
 
 
-def test_the_next_end_of_an_entry_is_decided_with_the_rest() -> None:
+def test_the_decision_contains_the_next_expiry_of_an_entry() -> None:
     spec = Spec(users=(Member("bob", expires_at=LATER),))
     seen = observed(msgspec.structs.replace(LNS, spec=spec))
     assert decide(seen, NOW).entries.changes_at == LATER
@@ -243,7 +247,7 @@ def test_the_next_end_of_an_entry_is_decided_with_the_rest() -> None:
         ),
     ],
 )
-def test_the_profile_comes_before_whom_it_is_for(
+def test_profile_objects_are_applied_before_access_is_granted(
     seen: Observation, profile: list[str], admitting: list[str], unknown: bool
 ) -> None:
     changes = decide(seen, NOW).changes
@@ -252,7 +256,7 @@ def test_the_profile_comes_before_whom_it_is_for(
     assert changes.profile_unknown == unknown
 
 
-def test_profile_objects_go_with_the_profile_and_stay_where_it_is_not_known() -> None:
+def test_profile_objects_are_deleted_with_the_profile_but_not_if_it_is_unknown() -> None:
     limited = settled(replace(observed(), profiles=LIMITED))
     gone = decide(replace(limited, profiles=ProfileSet()), NOW).changes.actions
     assert words(gone) == ["delete resourcequotas lnamespace", "delete networkpolicies lnamespace"]
@@ -283,14 +287,14 @@ def test_profile_objects_go_with_the_profile_and_stay_where_it_is_not_known() ->
         ),
     ],
 )
-def test_who_pays_is_recorded_of_its_own_namespace_only(
+def test_a_charge_is_recorded_only_for_an_owned_namespace(
     seen: Observation, whose: Ownership, billing: BillingAction
 ) -> None:
     second = decide_grants(seen, decide(seen, NOW), ApplyResult())
     assert (second.ownership, second.billing) == (whose, billing)
 
 
-def test_the_grants_follow_once_the_namespace_is_there() -> None:
+def test_grants_follow_once_the_namespace_exists() -> None:
     first = decide(observed(), NOW)
     second = decide_grants(OURS, first, ApplyResult())
     assert words(second.changes.actions) == INSIDE
@@ -299,25 +303,25 @@ def test_the_grants_follow_once_the_namespace_is_there() -> None:
 @pytest.mark.parametrize(
     "applied", [ApplyResult(failures=(REFUSED,)), ApplyResult(profile_failures=(REFUSED,))]
 )
-def test_nothing_follows_what_has_failed(applied: ApplyResult) -> None:
+def test_no_grants_follow_a_failure(applied: ApplyResult) -> None:
     first = decide(observed(), NOW)
     assert decide_grants(OURS, first, applied).changes == Changes()
 
 
-def test_nothing_follows_where_nothing_was_to_do() -> None:
+def test_no_grants_follow_if_no_change_was_needed() -> None:
     assert decide_grants(DONE, decide(DONE, NOW), ApplyResult()).changes == Changes()
 
 
-def test_a_namespace_that_was_somebody_elses_after_all_gets_nothing() -> None:
-    """It was there already, and the watch had not told."""
+def test_no_grants_follow_if_the_namespace_turns_out_to_be_foreign() -> None:
+    """The Namespace existed before, and the watch had not shown it yet."""
     first = decide(observed(), NOW)
     second = decide_grants(with_namespace(observed()), first, ApplyResult())
     assert second.ownership is Ownership.FOREIGN
     assert not any(" rolebindings " in line for line in words(second.changes.actions))
 
 
-def test_why_it_was_refused_is_decided_once() -> None:
-    """A slot that becomes free meanwhile is asked for by the next reconcile."""
+def test_the_second_decision_keeps_the_refusal_of_the_first() -> None:
+    """The next reconcile asks for a slot that becomes free meanwhile."""
     first = decide(replace(observed(), limit_state=LimitState.EXCEEDED), NOW)
     assert decide_grants(observed(), first, ApplyResult()).refusal == first.refusal
 
@@ -341,7 +345,7 @@ def said(conventions: Conventions) -> CachedLNamespace:
 class TestSudoLayout:
     """What becomes of the layout of sudo that was chosen before."""
 
-    def test_where_there_is_none_nothing_is_done(
+    def test_no_action_is_taken_without_objects_of_the_previous_layout(
         self, now: Conventions, before: Conventions
     ) -> None:
         seen = settled(observed(conventions=now))
@@ -350,7 +354,7 @@ class TestSudoLayout:
         assert decided.changes == Changes()
         assert before == previous_conventions(now)
 
-    def test_it_stays_while_the_present_one_does_not_work(
+    def test_the_previous_layout_is_kept_while_the_present_layout_does_not_work(
         self, now: Conventions, before: Conventions
     ) -> None:
         seen = moved(now, cached=said(before))
@@ -360,7 +364,7 @@ class TestSudoLayout:
             assert (decided.act_as, decided.changing) == (before, True)
             assert not decided.best_effort
 
-    def test_it_stays_until_the_status_has_said_so(
+    def test_the_previous_layout_is_kept_until_the_status_names_the_present(
         self, now: Conventions, before: Conventions
     ) -> None:
         seen = moved(now, cached=said(before))
@@ -368,7 +372,7 @@ class TestSudoLayout:
         assert (decided.act_as, decided.changing, decided.best_effort) == (now, True, True)
         assert decided.changes == Changes()
 
-    def test_until_then_it_is_true_to_the_lists(
+    def test_the_previous_layout_follows_the_lists_while_it_is_kept(
         self, now: Conventions, before: Conventions
     ) -> None:
         listed = Spec(users=LISTED.users, sudoers=(Member("bob"),))
@@ -379,7 +383,9 @@ class TestSudoLayout:
         changed = [f"patch {kind}rolebindings lnamespace:team-a:sudoer-impersonator"]
         assert words(decided.changes.actions) == changed
 
-    def test_then_it_goes(self, now: Conventions, before: Conventions) -> None:
+    def test_the_previous_layout_is_deleted_once_the_status_names_the_present(
+        self, now: Conventions, before: Conventions
+    ) -> None:
         seen = moved(now, cached=said(now))
         decided = decide_sudo_layout(seen, decide(seen, NOW), ApplyResult())
         assert (decided.act_as, decided.changing, decided.best_effort) == (now, True, False)
@@ -394,8 +400,8 @@ def previous_only(now: Conventions, before: Conventions) -> set[Any]:
     return {ref for ref, there in previous.items() if there and not present[ref]}
 
 
-def test_what_was_not_observed_cannot_be_decided_about() -> None:
-    """Else what is there, and was not looked for, would be made once more."""
+def test_a_decision_about_an_unobserved_object_raises_an_error() -> None:
+    """Otherwise an existing object that was not observed would be created again."""
     objects = {ref: one for ref, one in observed().objects.items() if ref[0] is not CLUSTER_ROLE}
     with pytest.raises(KeyError):
         decide(replace(observed(), objects=objects), NOW)
@@ -403,7 +409,7 @@ def test_what_was_not_observed_cannot_be_decided_about() -> None:
         _ = GONE.lns
 
 
-def test_the_same_observation_is_decided_alike() -> None:
+def test_equal_observations_lead_to_equal_decisions() -> None:
     for seen in (observed(), OURS, DONE, GOING, GONE):
         assert decide(seen, NOW) == decide(seen, NOW)
     assert ROLE_BINDING in {ref[0] for ref in DONE.objects}

@@ -97,7 +97,7 @@ def play() -> Play:
 
 
 async def test_the_deepest_managed_fields_do_not_end_the_watch(play: Play) -> None:
-    """kopf ended by such an event, all was listed anew, and the next event ended it again."""
+    """Such an event ended kopf; all was listed again, and the next event ended it again."""
     told = event("ADDED", "a", 1, users=[{"name": "alice"}])
     levels = 9_900
     fields = b'"managedFields":[{"fieldsV1":' + b'{"f:a":' * levels + b"{}" + b"}" * levels + b"}],"
@@ -112,7 +112,7 @@ async def test_the_deepest_managed_fields_do_not_end_the_watch(play: Play) -> No
     assert [user.name for user in listed.lns.spec.users] == ["alice"]
 
 
-async def test_the_store_is_told_what_was_created_edited_and_deleted(play: Play) -> None:
+async def test_the_store_receives_creations_edits_and_deletions(play: Play) -> None:
     async with play.running():
         play.watch.tell(event("ADDED", "a", 1), event("ADDED", "b", 2), event("MODIFIED", "a", 3))
         assert sorted(await play.news(3)) == [("a", 1), ("a", 3), ("b", 2)]
@@ -121,14 +121,14 @@ async def test_the_store_is_told_what_was_created_edited_and_deleted(play: Play)
     assert [listed.key for listed in play.store] == [("", "b")]
 
 
-async def test_events_of_an_object_come_in_their_order(play: Play) -> None:
+async def test_the_events_of_an_object_arrive_in_order(play: Play) -> None:
     async with play.running():
         for version in range(1, 100):
             play.watch.tell(event("MODIFIED", "a", version))
         assert await play.news(99) == [("a", version) for version in range(1, 100)]
 
 
-async def test_who_is_listed_is_known(play: Play) -> None:
+async def test_the_listed_users_are_decoded_into_the_store(play: Play) -> None:
     async with play.running():
         play.watch.tell(event("ADDED", "a", 1, users=[{"name": "alice"}]))
         await play.news()
@@ -136,10 +136,10 @@ async def test_who_is_listed_is_known(play: Play) -> None:
     assert [member.name for member in listed.lns.spec.users] == ["alice"]
 
 
-async def test_a_watch_that_is_cut_is_noted_before_kopf_has_handed_on_what_it_holds(
+async def test_a_cut_watch_is_noticed_before_kopf_has_delivered_buffered_events(
     play: Play,
 ) -> None:
-    """An outage was noted half a second late, while kopf worked on what had been buffered."""
+    """An outage was noticed half a second late, while kopf worked on buffered events."""
     async with play.running() as handling:
         play.watch.tell(*(event("ADDED", f"n{number}", number) for number in range(1, 1001)))
         play.watch.cut()
@@ -149,7 +149,7 @@ async def test_a_watch_that_is_cut_is_noted_before_kopf_has_handed_on_what_it_ho
         assert len(await play.news(1000)) == 1000
 
 
-async def test_kopf_goes_on_from_one_watch_to_the_next(play: Play) -> None:
+async def test_kopf_continues_across_watches(play: Play) -> None:
     async with play.running() as handling:
         play.watch.tell(event("ADDED", "a", 1))
         await play.news()
@@ -163,7 +163,7 @@ async def test_kopf_goes_on_from_one_watch_to_the_next(play: Play) -> None:
     assert play.starts == 1
 
 
-async def test_kopf_begins_anew_after_it_was_stopped(play: Play) -> None:
+async def test_kopf_is_restarted_after_a_stop(play: Play) -> None:
     for version in (1, 2):
         async with play.running():
             play.watch.tell(event("MODIFIED", "a", version))
@@ -200,7 +200,7 @@ async def test_an_event_that_kopf_cannot_read_ends_the_watch(play: Play, garbage
         assert isinstance(handling.exception(), Unreadable)
 
 
-async def test_an_event_that_is_not_handed_on_ends_the_watch(
+async def test_an_event_that_kopf_does_not_deliver_ends_the_watch(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_kopf, "STALLED", 0.1)
@@ -248,7 +248,7 @@ async def test_kopf_that_does_not_start_ends_the_watch(
     ("method", "query"), [("get", ""), ("get", "?limit=500"), ("patch", ""), ("post", "")]
 )
 async def test_kopf_neither_lists_nor_writes(play: Play, method: str, query: str) -> None:
-    """Whatever it means to do: it has no connection, and what it asks for is refused."""
+    """kopf has no connection, and each of its requests is refused."""
 
     @kopf.on.event(RESOURCE.group, RESOURCE.plural, registry=play.operator.registry)
     async def ask(**_: Any) -> None:
@@ -262,8 +262,8 @@ async def test_kopf_neither_lists_nor_writes(play: Play, method: str, query: str
             handling.result()
 
 
-async def test_an_object_that_asks_kopf_to_write_does_not_make_it(play: Play) -> None:
-    """kopf removes its finalizer from what it has no handlers for that need one."""
+async def test_a_kopf_finalizer_on_an_object_causes_no_write(play: Play) -> None:
+    """kopf removes its finalizer from objects whose handlers need no finalizer."""
     shown = {
         "metadata": {
             "name": "a",

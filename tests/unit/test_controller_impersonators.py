@@ -22,7 +22,7 @@ def tenant(name: str, *sudoers: Member, uid: str = "") -> LNamespace:
     return LNamespace(Metadata(name, uid or f"uid-{name}"), Spec(sudoers=sudoers))
 
 
-def test_a_person_is_needed_by_all_that_list_them() -> None:
+def test_a_person_is_sponsored_by_every_lnamespace_that_lists_them() -> None:
     index = ImpersonatorIndex()
     assert index.update(None, tenant("a", Member("alice"), Member("bob"))) == {ALICE, BOB}
     assert index.update(None, tenant("b", Member("alice"))) == {ALICE}
@@ -31,7 +31,7 @@ def test_a_person_is_needed_by_all_that_list_them() -> None:
     assert index.subject(ALICE) == Subject(SubjectKind.USER, "alice")
 
 
-def test_only_those_are_told_of_whom_a_change_is() -> None:
+def test_only_people_affected_by_a_change_are_returned() -> None:
     index = ImpersonatorIndex()
     old, new = tenant("a", Member("alice"), Member("bob")), tenant("a", Member("alice"))
     index.update(None, old)
@@ -40,12 +40,12 @@ def test_only_those_are_told_of_whom_a_change_is() -> None:
     assert index.subject(BOB) is None
 
 
-def test_users_and_managers_are_no_sudoers() -> None:
+def test_users_and_managers_do_not_count_as_sudoers() -> None:
     spec = Spec(users=(Member("alice"),), managers=(Member("bob"),))
     assert ImpersonatorIndex().update(None, LNamespace(Metadata("a", "u"), spec)) == set()
 
 
-def test_an_lnamespace_that_is_gone_needs_nobody() -> None:
+def test_a_deleted_lnamespace_sponsors_nobody() -> None:
     index, gone = ImpersonatorIndex(), tenant("a", Member("alice"))
     index.update(None, gone)
     index.problems[ALICE] = "x"
@@ -56,7 +56,7 @@ def test_an_lnamespace_that_is_gone_needs_nobody() -> None:
 
 
 def test_a_successor_of_the_same_name_is_another_owner() -> None:
-    """The deletion of the first may have been missed."""
+    """The deletion of the first LNamespace may have been missed."""
     index = ImpersonatorIndex()
     first, second = tenant("a", Member("alice")), tenant("a", Member("alice"), uid="uid-2")
     index.update(None, first)
@@ -64,7 +64,7 @@ def test_a_successor_of_the_same_name_is_another_owner() -> None:
     assert index.sponsors(ALICE, NOW) == {"a": "uid-2"}
 
 
-def test_need_ends_with_the_entry() -> None:
+def test_the_sponsorship_of_a_person_ends_with_the_entry() -> None:
     index = ImpersonatorIndex()
     index.update(None, tenant("a", Member("alice", expires_at=NOW + DAY)))
     index.update(None, tenant("b", Member("alice", expires_at=NOW + DAY * 2)))
@@ -76,14 +76,14 @@ def test_need_ends_with_the_entry() -> None:
     assert index.changes_at(ALICE, NOW + DAY * 2) is None
 
 
-def test_a_new_end_concerns_the_person() -> None:
+def test_a_new_expiry_affects_the_person() -> None:
     index = ImpersonatorIndex()
     old, new = tenant("a", Member("alice")), tenant("a", Member("alice", expires_at=NOW))
     index.update(None, old)
     assert index.update(old, new) == {ALICE}
 
 
-def test_nobody_is_known_who_was_never_listed() -> None:
+def test_a_person_who_was_never_listed_is_unknown() -> None:
     index = ImpersonatorIndex()
     assert index.update(None, None) == set()
     assert index.sponsors(ALICE, NOW) == {}
@@ -101,7 +101,7 @@ moments = st.sampled_from([-86_400, -1, 0, 1]).map(lambda s: NOW + timedelta(sec
 
 
 @given(changes, moments)
-def test_after_any_changes_it_is_as_if_counted_anew(
+def test_incremental_updates_agree_with_a_full_recount(
     history: list[tuple[str, LNamespace | None]], now: datetime
 ) -> None:
     index = ImpersonatorIndex()

@@ -64,7 +64,7 @@ def listed(
     return read_lnamespace(msgspec.json.encode(made))
 
 
-def test_from_created_to_ready() -> None:
+def test_the_time_from_creation_to_ready_is_measured_once() -> None:
     watched = Watched(now=10)
     new = listed()
     watched.instrumentation.record_change(None, new)
@@ -76,7 +76,7 @@ def test_from_created_to_ready() -> None:
     assert watched.waits("create_to_ready") == (1, 3)
 
 
-def test_what_is_refused_meanwhile_is_not_measured() -> None:
+def test_a_refused_lnamespace_is_not_measured() -> None:
     watched, new = Watched(), listed()
     watched.instrumentation.record_change(None, new)
     watched.instrumentation.refused(new.lns)
@@ -85,7 +85,7 @@ def test_what_is_refused_meanwhile_is_not_measured() -> None:
 
 
 @pytest.mark.parametrize("news", [(None, listed(ready=True)), (listed(), listed())])
-def test_what_is_not_new_was_not_created(
+def test_an_lnamespace_that_is_not_new_is_not_measured_as_created(
     news: tuple[CachedLNamespace | None, CachedLNamespace],
 ) -> None:
     watched = Watched()
@@ -107,7 +107,7 @@ def test_what_is_not_new_was_not_created(
         (listed(), listed(uid="another"), True),
     ],
 )
-def test_from_edited_to_revoked(
+def test_the_time_from_an_edit_to_the_revocation_is_measured(
     old: CachedLNamespace, new: CachedLNamespace | None, takes: bool
 ) -> None:
     watched = Watched(now=10)
@@ -120,8 +120,8 @@ def test_from_edited_to_revoked(
     assert watched.waits("edit_to_revoked") == ((1, 2) if takes else (0, 0))
 
 
-async def test_from_deleted_to_revoked() -> None:
-    """It is not over before all grants are gone."""
+async def test_the_time_from_a_deletion_to_the_revocation_is_measured() -> None:
+    """The measurement ends when all grants are gone."""
     watched = Watched()
     async with working() as desk:
         desk.tenants = dataclasses.replace(desk.tenants, instrumentation=watched.instrumentation)
@@ -138,7 +138,7 @@ async def test_from_deleted_to_revoked() -> None:
         assert watched.waits("edit_to_revoked") == (1, 3)
 
 
-def test_what_others_revoked_is_not_measured() -> None:
+def test_revocations_by_others_are_not_measured() -> None:
     watched = Watched()
     watched.instrumentation.record_change(listed(), None)
     watched.instrumentation.applied("team-a", [])
@@ -146,7 +146,7 @@ def test_what_others_revoked_is_not_measured() -> None:
     assert watched.waits("edit_to_revoked") == (0, 0)
 
 
-def test_a_standby_forgets_what_the_leader_did() -> None:
+def test_a_standby_does_not_measure_the_work_of_the_leader() -> None:
     watched = Watched()
     watched.instrumentation.active = False
     watched.instrumentation.record_change(None, listed())
@@ -158,7 +158,7 @@ def test_a_standby_forgets_what_the_leader_did() -> None:
     assert watched.waits("create_to_ready") == watched.waits("edit_to_revoked") == (0, 0)
 
 
-def test_a_key_fails_until_it_is_done() -> None:
+def test_a_key_counts_as_failing_until_its_reconcile_succeeds() -> None:
     watched = Watched()
     instrumentation = watched.instrumentation
     instrumentation.reconciled(LNamespaceKey("a"), "Conflict", 1)
@@ -177,7 +177,7 @@ def test_a_key_fails_until_it_is_done() -> None:
     assert watched.value(total, kind="Person", result="Conflict") == 1
 
 
-def test_nobodys_name_comes_out() -> None:
+def test_metrics_contain_no_names() -> None:
     watched = Watched()
     instrumentation = watched.instrumentation
     instrumentation.record_change(None, listed(("una",)))
@@ -210,7 +210,7 @@ def test_a_request_is_counted_by_its_resource(path: str, resource: str) -> None:
     assert watched.value(name, verb="patch", resource=resource, code=code) == 1
 
 
-async def test_drift_is_what_nobody_asked_for() -> None:
+async def test_only_changes_that_were_not_requested_count_as_drift() -> None:
     async with working() as desk:
         desk.lnamespace(users=[{"name": "una"}])
         await desk.reconcile()
@@ -224,7 +224,7 @@ async def test_drift_is_what_nobody_asked_for() -> None:
         assert _drift(desk) == {"rolebindings": 1}
 
 
-async def test_what_ends_by_itself_is_no_drift() -> None:
+async def test_the_expiry_of_an_entry_is_no_drift() -> None:
     async with working() as desk:
         ends = {"name": "ben", "expiresAt": (NOW + timedelta(hours=1)).isoformat()}
         desk.lnamespace(users=[{"name": "una"}, ends])
@@ -272,14 +272,16 @@ class Patient:
         ({"busy": [1000, 999 - STUCK_WORKER]}, "a worker is stuck", None),
     ],
 )
-def test_what_is_wrong(wrong: dict[str, Any], dead: str | None, unready: str | None) -> None:
+def test_liveness_and_readiness_report_the_cause(
+    wrong: dict[str, Any], dead: str | None, unready: str | None
+) -> None:
     liveness = Patient(**wrong).liveness
     assert liveness.dead() == dead
     assert liveness.unready() == unready
 
 
-async def test_what_is_another_controllers_is_not_measured() -> None:
-    """Those of another class, by which what is remembered of them would only grow."""
+async def test_lnamespaces_of_another_class_are_not_measured() -> None:
+    """Otherwise the pending measurements of other classes would only grow."""
     instrumentation = Instrumentation()
     cache = Cache(Conventions(), WorkQueue(), instrumentation.record_change)
     for version, spec in enumerate(({"className": "gold"}, {"className": "gold"}, {}), 1):
@@ -293,7 +295,7 @@ async def test_what_is_another_controllers_is_not_measured() -> None:
     assert instrumentation.waiting == (0, 0)
 
 
-def test_one_in_place_of_another_leaves_nothing_of_it() -> None:
+def test_a_replaced_lnamespace_leaves_no_pending_measurement() -> None:
     watched = Watched()
     watched.instrumentation.record_change(None, listed())
     watched.instrumentation.record_change(listed(), listed(uid="another"))

@@ -132,7 +132,7 @@ def test_a_new_lcluster_is_claimed_and_gets_its_namespaces() -> None:
     assert decision.refusal is None
 
 
-def test_a_refused_lcluster_gets_nothing_but_its_editors() -> None:
+def test_a_refused_lcluster_gets_only_its_editors() -> None:
     decision = decide_lcluster(observed(name_problem="namespaces acme-x exists already"), NOW)
     assert not decision.claim
     assert told(decision.actions) == EDITOR
@@ -140,7 +140,7 @@ def test_a_refused_lcluster_gets_nothing_but_its_editors() -> None:
     assert "acme-x" in decision.refusal.message
 
 
-def test_an_lcluster_over_the_limit_gets_nothing_but_its_editors_and_says_why() -> None:
+def test_an_lcluster_over_the_limit_gets_only_its_editors_and_a_reason() -> None:
     seen = observed(limit_exceeded="exceeded limit: x")
     decision = decide_lcluster(seen, NOW)
     assert (told(decision.actions), decision.claim) == (EDITOR, False)
@@ -155,14 +155,14 @@ def test_an_lcluster_over_the_limit_gets_nothing_but_its_editors_and_says_why() 
     assert (status.address, status.namespaces) == ("", 0)
 
 
-def test_a_name_that_cannot_be_had_is_said_first() -> None:
+def test_an_unavailable_name_is_reported_before_the_exceeded_limit() -> None:
     seen = observed(name_problem="it is taken", limit_exceeded="exceeded limit: x")
     refusal = decide_lcluster(seen, NOW).refusal
     assert refusal
     assert refusal.reason == RESERVED_NAME
 
 
-def test_nothing_is_made_before_it_is_known_whether_the_name_is_free() -> None:
+def test_no_namespaces_are_created_before_the_name_is_known_to_be_free() -> None:
     decision = decide_lcluster(observed(failures=(errors.Unreachable("no answer"),)), NOW)
     assert (told(decision.actions), decision.claim) == (EDITOR, False)
 
@@ -193,7 +193,7 @@ def test_the_metadata_of_a_namespace_are_repaired(parts: dict[str, Any], repaire
     assert ("metadatapatch namespaces acme-prod" in actions) == repaired
 
 
-def test_a_stricter_level_of_pod_security_stays_when_something_else_is_repaired() -> None:
+def test_a_repair_of_metadata_keeps_a_stricter_pod_security_level() -> None:
     one = namespace("acme-prod", labels={POD_SECURITY_ENFORCE: "restricted"})
     (patch,) = (
         action
@@ -219,8 +219,8 @@ def test_the_account_is_bound_in_every_namespace_of_the_tenant_and_in_no_other()
     )
 
 
-def test_over_the_limit_the_oldest_namespaces_and_those_in_use_have_the_account() -> None:
-    """Replicas of the gateway, which refuse, do not count together."""
+def test_the_oldest_and_already_bound_namespaces_are_bound_up_to_the_limit() -> None:
+    """Replicas of the gateway do not share the count by which they refuse creations."""
     limited = replace(CONVENTIONS, content_limits=ContentLimits(namespaces=6))
     young = namespace("acme-a", creationTimestamp="2026-01-03T00:00:00Z")
     old = namespace("acme-b", creationTimestamp="2026-01-02T00:00:00Z")
@@ -239,7 +239,7 @@ def test_over_the_limit_the_oldest_namespaces_and_those_in_use_have_the_account(
     assert len(decide_cluster_grants(seen)) == len(bound) + 1
 
 
-def test_a_limit_takes_nothing_away_and_leaves_what_every_cluster_has() -> None:
+def test_a_limit_revokes_no_binding_and_always_allows_the_system_namespaces() -> None:
     limited = replace(CONVENTIONS, content_limits=ContentLimits(namespaces=1))
     assert len(decide_cluster_grants(observed(*COMPLETE, conventions=limited))) == len(SYSTEM)
     more = namespace("acme-more")
@@ -250,8 +250,8 @@ def test_a_limit_takes_nothing_away_and_leaves_what_every_cluster_has() -> None:
     assert len(decide_cluster_grants(seen)) == len(SYSTEM) + 1
 
 
-def test_a_terminating_lcluster_works_until_its_namespaces_are_gone() -> None:
-    """Its operators take their finalizers off; without rights they could not, and nothing ended."""
+def test_a_terminating_lcluster_keeps_its_rights_until_its_namespaces_are_gone() -> None:
+    """Without rights its operators could not remove their finalizers, and it never ended."""
     held = namespace(CLUSTER_ACCOUNT_BINDING)
     foreign = namespace("acme-x", labels={}, annotations={})
     ends = namespace("acme-end", deletionTimestamp=DELETED)
@@ -268,7 +268,7 @@ def test_a_terminating_lcluster_works_until_its_namespaces_are_gone() -> None:
     assert len(decide_revocations(seen)) == len(objects)
 
 
-def test_retained_namespaces_stay_and_lose_the_account_at_once() -> None:
+def test_retained_namespaces_are_kept_and_lose_the_account_binding_at_once() -> None:
     spec = msgspec.structs.replace(SPEC, deletion_policy=DeletionPolicy.RETAIN)
     retained = msgspec.structs.replace(LCLUSTER, spec=spec)
     seen = observed(*COMPLETE, lcluster=retained, lifecycle=Lifecycle.TERMINATING)
@@ -298,7 +298,7 @@ DELETED = "2026-01-01T00:00:00Z"
         ("False", "False", "All content successfully deleted", False),
     ],
 )
-def test_the_account_of_a_namespace_goes_when_nothing_else_is_left(
+def test_a_namespace_is_marked_empty_when_only_the_account_binding_remains(
     content: str, failure: str, message: str, patched: bool, lifecycle: Lifecycle
 ) -> None:
     annotations = {NAMES.lcluster_annotation: "uid-a", NAMES.lcluster_emptied_annotation: "true"}
@@ -323,13 +323,13 @@ def test_the_account_of_a_namespace_goes_when_nothing_else_is_left(
     assert "metadatapatch namespaces acme-end" not in told(decide_lcluster(seen, NOW).actions)
 
 
-def test_an_lcluster_that_was_never_claimed_takes_no_namespace_with_it() -> None:
+def test_the_deletion_of_an_unclaimed_lcluster_deletes_no_namespace() -> None:
     unclaimed = msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1"))
     seen = observed(*COMPLETE, lcluster=unclaimed, lifecycle=Lifecycle.TERMINATING)
     assert decide_lcluster(seen, NOW).actions == ()
 
 
-def test_a_finalizer_that_somebody_wrote_does_not_show_that_the_name_was_free() -> None:
+def test_a_finalizer_written_by_a_user_does_not_prove_that_the_name_was_free() -> None:
     assert not observed().established
     assert not observed(namespace("acme-x", annotations={})).established
     assert observed(namespace("acme-x")).established
@@ -363,7 +363,7 @@ def test_a_complete_lcluster_is_ready() -> None:
     assert again == status
 
 
-def test_an_lcluster_says_how_its_api_server_is_reached() -> None:
+def test_the_status_states_the_address_and_the_ca_of_the_api_server() -> None:
     status = build_lcluster_status(observed(*COMPLETE), result(), LOCATION, NOW)
     assert status.address == "https://gateway.example.com/clusters/acme"
     assert base64.b64decode(status.ca_bundle).decode() == PEM
@@ -374,8 +374,8 @@ def test_an_lcluster_says_how_its_api_server_is_reached() -> None:
     assert (status.address, status.ca_bundle) == ("", "")
 
 
-def test_while_the_location_is_not_known_the_status_says_what_it_said() -> None:
-    """A controller that starts would take the address away, and give it back a moment later."""
+def test_the_status_keeps_the_address_while_the_location_is_unknown() -> None:
+    """Otherwise a starting controller would remove the address and restore it a moment later."""
     told_before = build_lcluster_status(observed(*COMPLETE), result(), LOCATION, NOW)
     known = msgspec.structs.replace(LCLUSTER, status=told_before)
     again = build_lcluster_status(observed(*COMPLETE, lcluster=known), result(), None, NOW)
@@ -383,9 +383,7 @@ def test_while_the_location_is_not_known_the_status_says_what_it_said() -> None:
     assert build_lcluster_status(observed(*COMPLETE), result(), None, NOW).address == ""
 
 
-async def test_the_ca_of_a_gateway_that_makes_its_certificate_is_read_where_it_publishes_it() -> (
-    None
-):
+async def test_the_ca_of_a_self_signing_gateway_is_read_from_its_config_map() -> None:
     async with serving() as server, client_of(server.url) as client:
         locator = GatewayLocator(client, GatewayLocation("https://g.example.com"), "public/gateway")
         assert locator.current is None
@@ -412,7 +410,7 @@ async def test_the_ca_of_a_gateway_that_makes_its_certificate_is_read_where_it_p
         assert locator.current == GatewayLocation("https://g.example.com", PEM)
 
 
-async def test_a_gateway_of_which_the_platform_says_the_ca_is_known_at_once() -> None:
+async def test_a_gateway_location_with_a_configured_ca_is_known_at_once() -> None:
     async with client_of("http://127.0.0.1:1") as client:
         assert GatewayLocator(client, LOCATION).current == LOCATION
 
@@ -432,7 +430,7 @@ async def test_a_gateway_of_which_the_platform_says_the_ca_is_known_at_once() ->
         (COMPLETE, {"charges": ChargeResult((), (errors.Unreachable("no"),))}, "Unreachable"),
     ],
 )
-def test_an_lcluster_says_why_it_is_not_ready(
+def test_the_status_states_why_an_lcluster_is_not_ready(
     namespaces: tuple[ObservedObject, ...], parts: dict[str, Any], reason: str
 ) -> None:
     status = build_lcluster_status(observed(*namespaces), result(**parts), GatewayLocation(), NOW)
@@ -441,7 +439,7 @@ def test_an_lcluster_says_why_it_is_not_ready(
     assert (ready.status, ready.reason) == ("False", reason)
 
 
-def test_what_the_ledger_knows_is_not_forgotten_where_nothing_was_recorded() -> None:
+def test_charged_namespaces_are_kept_in_the_status_if_no_charge_was_recorded() -> None:
     charged = (ChargedNamespace("acme-default", "u"),)
     known = msgspec.structs.replace(LCLUSTER, status=LClusterStatus(charged=charged))
     status = build_lcluster_status(
@@ -450,7 +448,7 @@ def test_what_the_ledger_knows_is_not_forgotten_where_nothing_was_recorded() -> 
     assert status.charged == charged
 
 
-def test_a_terminating_lcluster_says_what_is_left() -> None:
+def test_the_status_of_a_terminating_lcluster_names_the_remaining_objects() -> None:
     remaining = ("namespaces acme-default", "clusterroles acme-x")
     status = build_terminating_lcluster_status(
         observed(*COMPLETE), result(remaining=remaining), NOW
@@ -474,7 +472,7 @@ class Listings:
         )
 
 
-async def test_one_listing_is_good_for_many_new_lclusters() -> None:
+async def test_one_list_request_serves_many_new_lclusters() -> None:
     listings = Listings("acme-x")
     taken = TakenNames(cast("PrefixedObjects", listings))
     for name in ("a1-", "a2-", "acm-"):
@@ -483,7 +481,7 @@ async def test_one_listing_is_good_for_many_new_lclusters() -> None:
     assert [str(each) for each in await taken.with_prefix("acme-")] == ["clusterroles acme-x"]
 
 
-async def test_a_name_is_not_refused_for_an_object_that_is_gone() -> None:
+async def test_a_deleted_object_does_not_block_a_name() -> None:
     listings = Listings("acme-x")
     taken = TakenNames(cast("PrefixedObjects", listings))
     assert await taken.with_prefix("acme-")
@@ -500,7 +498,7 @@ async def test_a_name_is_not_refused_for_an_object_that_is_gone() -> None:
         (CUSTOM_RESOURCE_DEFINITION, "acme-widgets.example.com", False),
     ],
 )
-def test_of_a_definition_the_group_has_the_prefix(
+def test_the_prefix_of_a_definition_is_looked_for_in_its_group(
     resource: Resource, name: str, begins: bool
 ) -> None:
     found = ClusterObject(resource, PartialMetadata("1", name=name))
@@ -525,7 +523,7 @@ class Desk:
         self.cache.lclusters.lclusters.apply_event(read_lcluster(msgspec.json.encode(lcluster)))
 
 
-async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster() -> None:
+async def test_namespaces_and_bindings_of_a_tenant_enqueue_its_lcluster() -> None:
     desk = Desk()
     desk.lcluster()
     assert await desk.keys() == [LClusterKey("acme")]
@@ -542,7 +540,7 @@ async def test_news_of_a_namespace_or_binding_of_a_tenant_concern_its_lcluster()
     assert desk.cache.lclusters.namespaces_of("acme") == ()
 
 
-def test_a_name_is_held_by_a_claimed_lcluster_or_a_label() -> None:
+def test_a_name_belongs_to_an_lcluster_by_a_claim_or_a_label() -> None:
     desk = Desk()
     assert not desk.cache.lclusters.owns_name("acme-prod")
     desk.lcluster(msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1")))
@@ -567,7 +565,7 @@ def test_an_lcluster_that_breaks_its_schema_keeps_its_status_and_class() -> None
     assert found.of_class("x")
 
 
-async def test_nothing_is_made_for_an_lcluster_that_is_gone_before_it_is_claimed() -> None:
+async def test_no_objects_are_created_for_an_lcluster_deleted_before_the_claim() -> None:
     new = msgspec.structs.replace(LCLUSTER, metadata=Metadata("acme", "uid-a", "1"))
     seen = observed(lcluster=new)
     async with cluster() as made, client_of(made.url) as client:

@@ -39,8 +39,8 @@ def event(version: int, namespace: str = "acme-a", kind: str = "ADDED", **parts:
     return {"type": kind, "object": {"metadata": metadata, "message": MESSAGE} | parts}
 
 
-async def test_a_watch_goes_on_where_the_last_one_ended() -> None:
-    """Kubernetes' controllers do not say again for minutes what failed between two watches."""
+async def test_a_watch_resumes_at_the_end_of_the_previous_watch() -> None:
+    """Kubernetes' controllers repeat an event that falls between two watches only minutes later."""
     demands = Demands()
     async with serving() as server, client_of(server.url) as client:
         task = asyncio.create_task(FailedCreations(client, cast(Any, demands)).run())

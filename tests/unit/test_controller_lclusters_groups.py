@@ -42,7 +42,7 @@ def definition(name: str, tenant: str = "acme", version: int = 1) -> CachedDefin
     return read_definition(json.dumps({"metadata": metadata, "spec": {}}).encode(), NAMES)
 
 
-def test_the_account_is_given_each_group_by_its_name() -> None:
+def test_the_account_is_granted_each_group_by_name() -> None:
     role, binding = custom_resource_objects(
         LCLUSTER, ["acme-b.io", "acme-a.io", "acme-b.io"], CONVENTIONS
     )
@@ -64,7 +64,7 @@ def test_the_account_is_given_each_group_by_its_name() -> None:
 
 
 @given(st.lists(st.sampled_from(["", "apps", "acme", "acmeb-x.io", "x-acme-y.io", "*", "a-c.io"])))
-def test_no_group_of_others_is_given(groups: list[str]) -> None:
+def test_no_group_without_the_prefix_of_the_tenant_is_granted(groups: list[str]) -> None:
     assert custom_resource_objects(LCLUSTER, groups, CONVENTIONS) == ()
 
 
@@ -78,13 +78,13 @@ def test_no_group_of_others_is_given(groups: list[str]) -> None:
         ("widgets.acmeb-example.com", "acme", ""),
     ],
 )
-def test_a_definition_is_a_tenants_by_its_label_and_its_group(
+def test_a_definition_belongs_to_a_tenant_by_its_label_and_group(
     name: str, tenant: str, known: str
 ) -> None:
     assert definition(name, tenant).tenant == known
 
 
-def test_a_group_comes_and_goes_with_its_last_definition() -> None:
+def test_only_a_new_group_of_definitions_enqueues_the_lcluster() -> None:
     woken: list[LClusterKey] = []
     namespaces = Store[ObservedObject](lambda *_: None)
     cache = LClusterCache(NAMES, namespaces, woken.append, RequesterLimits())
@@ -108,7 +108,7 @@ def told_of(**parts: Any) -> list[str]:
     return [line for line in told(decision.actions) if "cluster-resources" in line]
 
 
-def test_the_grant_follows_the_definitions() -> None:
+def test_the_grant_is_created_and_deleted_with_the_definitions() -> None:
     assert told_of() == []
     groups = frozenset({"acme-x.io"})
     assert told_of(groups=groups) == [

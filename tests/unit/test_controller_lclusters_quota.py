@@ -49,13 +49,13 @@ IN, OLD, NEW = partial(entry, admitted=True), partial(entry, since=1), partial(e
         (entry("a", 3, admitted=True), [IN("b"), IN("c"), OLD("d")], False),
     ],
 )
-def test_who_was_let_in_stays_and_the_others_come_by_their_age(
+def test_admitted_lclusters_stay_and_others_are_admitted_oldest_first(
     one: LClusterEntry, rivals: list[LClusterEntry], waits: bool
 ) -> None:
     assert bool(refuse_excess(one, rivals, LIMITS)) is waits
 
 
-def test_who_waits_is_told_how_many_they_have() -> None:
+def test_the_refusal_states_the_usage_of_the_requester() -> None:
     rivals = [IN("b"), IN("c"), IN("d")]
     assert refuse_excess(NEW("a"), rivals, LIMITS).startswith(
         'exceeded limit: "alice" has 3 of 2 LClusters; delete one'
@@ -180,7 +180,7 @@ def _steps() -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 @given(st.lists(_steps(), max_size=60))
-def test_nobody_has_more_than_the_limit_and_nobody_waits_while_there_is_room(
+def test_the_limit_is_never_exceeded_and_no_free_place_stays_unused(
     steps: list[tuple[Any, ...]],
 ) -> None:
     platform = Platform()
@@ -200,7 +200,7 @@ def test_nobody_has_more_than_the_limit_and_nobody_waits_while_there_is_room(
 
 
 @given(st.permutations(NAMES))
-def test_after_a_list_the_oldest_are_made_in_whatever_order_they_are_looked_at(
+def test_the_oldest_lclusters_are_admitted_in_any_order_of_reconciles(
     order: list[str],
 ) -> None:
     platform = Platform()
@@ -212,8 +212,8 @@ def test_after_a_list_the_oldest_are_made_in_whatever_order_they_are_looked_at(
     assert platform.made == ["c1", "c2"]
 
 
-def test_one_that_is_older_and_heard_of_later_does_not_get_in_too() -> None:
-    """The clocks of two API servers differ, and the Namespaces of the first are not known yet."""
+def test_an_older_lcluster_observed_later_does_not_exceed_the_limit() -> None:
+    """The clocks of API servers differ, and the first one's Namespaces are not observed yet."""
     platform = Platform(RequesterLimits(1))
     platform.create("c1", since=3)
     platform.advance()
@@ -226,7 +226,7 @@ def test_one_that_is_older_and_heard_of_later_does_not_get_in_too() -> None:
     assert platform.made == ["c1"]
 
 
-def test_when_one_goes_the_oldest_that_waits_is_made_and_that_alone() -> None:
+def test_a_deletion_admits_only_the_oldest_waiting_lcluster() -> None:
     platform = Platform()
     for age, name in enumerate(NAMES):
         platform.create(name, since=age)
@@ -236,7 +236,7 @@ def test_when_one_goes_the_oldest_that_waits_is_made_and_that_alone() -> None:
     assert platform.made == ["c2", "c3"]
 
 
-def test_a_lower_limit_takes_nothing_away_and_a_higher_one_lets_the_next_in() -> None:
+def test_a_lower_limit_deletes_no_lcluster_and_a_higher_limit_admits_the_next() -> None:
     platform = Platform(RequesterLimits(3))
     for age, name in enumerate(NAMES):
         platform.create(name, since=age)
@@ -253,7 +253,7 @@ def test_a_lower_limit_takes_nothing_away_and_a_higher_one_lets_the_next_in() ->
     assert platform.made == ["c1", "c3", "c4", "c5"]
 
 
-def test_what_loses_its_namespaces_stays_admitted() -> None:
+def test_an_lcluster_that_loses_its_namespaces_stays_admitted() -> None:
     platform = Platform(RequesterLimits(2))
     for name in NAMES[:2]:
         platform.create(name)
@@ -264,7 +264,7 @@ def test_what_loses_its_namespaces_stays_admitted() -> None:
     assert platform.cache.admit("c2") == ""
 
 
-def test_without_a_limit_nothing_is_counted() -> None:
+def test_every_lcluster_is_admitted_without_a_limit() -> None:
     platform = Platform(RequesterLimits())
     for name in NAMES:
         platform.create(name)

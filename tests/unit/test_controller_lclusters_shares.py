@@ -67,7 +67,7 @@ def has(limit: int, used: int | None = 0, **more: Any) -> Allocation:
         ([has(10, 10, wanted=30), replace(has(90), terminating=True)], [10, 90], [10, 90]),
     ],
 )
-def test_a_total_of_100(
+def test_a_total_of_100_is_divided_by_use_and_demand(
     allocations: list[Allocation], limits: list[int], reserved: list[int]
 ) -> None:
     found = divide_total(100, dict(zip("abc", allocations, strict=False)))
@@ -75,7 +75,7 @@ def test_a_total_of_100(
     assert [each.reserved for each in found.values()] == reserved
 
 
-def test_a_total_of_one_goes_where_it_is_asked_for() -> None:
+def test_a_total_of_one_is_withdrawn_before_it_is_given_to_another_namespace() -> None:
     assert [
         each.limit for each in divide_total(1, {"a": has(1), "b": has(0, wanted=1)}).values()
     ] == [

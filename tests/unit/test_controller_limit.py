@@ -92,7 +92,7 @@ async def keys(desk: Desk) -> set[Any]:
     return found
 
 
-async def test_it_waits_with_a_reason_and_who_may_edit_it_can_delete_it(desk: Desk) -> None:
+async def test_an_lnamespace_over_the_limit_gets_a_reason_and_only_its_editors(desk: Desk) -> None:
     await desk.reconcile()
     assert set(desk.conditions.values()) == {("False", "LimitExceeded")}
     assert told(desk).startswith('exceeded limit: "alice" has 1 of 1 LNamespaces; delete one')
@@ -102,8 +102,8 @@ async def test_it_waits_with_a_reason_and_who_may_edit_it_can_delete_it(desk: De
     assert not any(name.startswith("uid-a") for name in desk.records)
 
 
-async def test_who_has_more_than_they_may_is_told_how_many() -> None:
-    """The limit was lower when the controller started anew."""
+async def test_the_message_states_a_usage_above_the_limit() -> None:
+    """The limit was lowered before the controller restarted."""
     async with working(RequesterLimits(1)) as desk:
         for name in ("one", "two"):
             await other(desk, name, namespaceUID=f"space-{name}")
@@ -112,8 +112,8 @@ async def test_who_has_more_than_they_may_is_told_how_many() -> None:
         assert told(desk).startswith('exceeded limit: "alice" has 2 of 1 LNamespaces; ')
 
 
-async def test_what_deleted_ones_have_left_is_named(desk: Desk) -> None:
-    """Who asked for it can neither see nor delete it; an administrator has to be told which."""
+async def test_the_message_names_namespaces_left_by_deleted_lnamespaces(desk: Desk) -> None:
+    """The requester can neither see nor delete them; an administrator needs their names."""
     await left(desk, "before")
     await desk.reconcile()
     assert told(desk).endswith(
@@ -127,8 +127,10 @@ async def test_what_deleted_ones_have_left_is_named(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("spec", [{"className": "gold"}, {"deletionPolicy": "later"}])
-async def test_what_is_alive_is_not_said_to_be_left(desk: Desk, spec: Any) -> None:
-    """Another class's, or one that cannot be read: nobody is to ask for its deletion."""
+async def test_the_message_does_not_name_namespaces_of_existing_lnamespaces(
+    desk: Desk, spec: Any
+) -> None:
+    """Such an LNamespace is of another class or unreadable, and must not be deleted."""
     await left(desk, "before")
     meta = {"name": "before", "uid": "uid-before", "generation": 2}
     body = {"metadata": meta, "spec": {"requester": "alice"} | spec, "status": {}}
@@ -139,21 +141,21 @@ async def test_what_is_alive_is_not_said_to_be_left(desk: Desk, spec: Any) -> No
     assert "before" not in told(desk)
 
 
-async def test_what_is_counted_to_somebody_else_is_told_of_their_account(desk: Desk) -> None:
+async def test_the_message_names_the_account_that_an_lnamespace_is_counted_to(desk: Desk) -> None:
     robot = {"requester": "system:serviceaccount:before:robot", "countedTo": "alice"}
     desk.lnamespace(**SPEC | robot)
     await desk.reconcile()
     assert told(desk).startswith('exceeded limit: "alice" has 1 of 1 LNamespaces; ')
 
 
-async def test_the_next_after_one_that_is_being_deleted_is_told_so(desk: Desk) -> None:
+async def test_the_message_states_that_a_terminating_namespace_is_waited_for(desk: Desk) -> None:
     await left(desk, "before", deletionTimestamp="2026-01-01T00:00:00Z")
     await desk.reconcile()
     assert desk.conditions["Ready"] == ("False", "NamespaceTerminating")
     assert told(desk) == "It is made as soon as another namespace that is being deleted is gone."
 
 
-async def test_it_makes_nobody_a_sudoer_before_it_is_its_turn(desk: Desk) -> None:
+async def test_an_lnamespace_over_the_limit_makes_nobody_a_sudoer(desk: Desk) -> None:
     await desk.reconcile()
     assert list(desk.cache.impersonators) == []
     gone(desk, "before")
@@ -164,7 +166,7 @@ async def test_it_makes_nobody_a_sudoer_before_it_is_its_turn(desk: Desk) -> Non
     assert list(desk.cache.impersonators) == []
 
 
-async def test_the_next_is_called_when_one_is_gone_and_is_like_any_other(desk: Desk) -> None:
+async def test_a_deletion_enqueues_the_next_lnamespace_which_gets_full_access(desk: Desk) -> None:
     await desk.reconcile()
     await keys(desk)
     gone(desk, "before")
@@ -177,7 +179,9 @@ async def test_the_next_is_called_when_one_is_gone_and_is_like_any_other(desk: D
     assert desk.subjects(f"{BINDINGS}/{EDITOR}") == ["alice", "team-a-sudoers"]
 
 
-async def test_the_next_is_called_when_a_namespace_that_was_left_is_gone(desk: Desk) -> None:
+async def test_the_deletion_of_an_orphaned_namespace_enqueues_the_next_lnamespace(
+    desk: Desk,
+) -> None:
     await left(desk, "before")
     await desk.reconcile()
     await keys(desk)
@@ -187,13 +191,13 @@ async def test_the_next_is_called_when_a_namespace_that_was_left_is_gone(desk: D
     assert LNamespaceKey("team-a") in await keys(desk)
 
 
-async def test_what_waited_has_no_end_in_the_books(desk: Desk) -> None:
+async def test_the_deletion_of_an_lnamespace_over_the_limit_is_not_recorded(desk: Desk) -> None:
     desk.deleted(LNS)
     assert desk.cache.deleted == {}
 
 
-async def test_a_slot_is_not_free_before_somebody_has_looked_for_its_namespace(desk: Desk) -> None:
-    """The answer to its creation may have been lost, and the watch be behind."""
+async def test_a_slot_is_released_only_after_its_namespace_was_looked_up(desk: Desk) -> None:
+    """The answer to the creation may have been lost, and the watch may be behind."""
     desk.cache.objects[NAMESPACE].remove(("", "before"), desk.cluster.version)
     gone(desk, "before", namespace_too=False)
     desk.cluster.refusals["GET", NAMESPACE.path("before")] = 500
@@ -212,7 +216,7 @@ async def test_a_slot_is_not_free_before_somebody_has_looked_for_its_namespace(d
     "limits",
     [RequesterLimits(), RequesterLimits(1, {"alice": 0}), RequesterLimits(1, {"alice": 2})],
 )
-async def test_who_may_have_more_is_not_kept_waiting(limits: RequesterLimits) -> None:
+async def test_a_requester_below_the_limit_does_not_wait(limits: RequesterLimits) -> None:
     async with working(limits) as desk:
         await desk.tenants.reconcile(await other(desk, "before"))
         desk.lnamespace(requester="alice")

@@ -162,7 +162,7 @@ BINDINGS = USERS.rpartition("/")[0]
 
 
 @pytest.mark.parametrize("code", [401, 403, 409, 410, 429, 500, 503])
-async def test_what_failed_is_tried_again_soon(loop: Loop, code: int) -> None:
+async def test_a_failed_write_is_retried_soon(loop: Loop, code: int) -> None:
     loop.cluster.lnamespace(users=[{"name": "alice"}])
     loop.cluster.refused[("POST", BINDINGS)] = [code] * 3
     async with loop.running():
@@ -170,7 +170,7 @@ async def test_what_failed_is_tried_again_soon(loop: Loop, code: int) -> None:
         assert loop.cluster.users() == ["alice"]
 
 
-async def test_the_end_of_an_outage_ends_the_waiting(
+async def test_the_end_of_an_outage_retries_failed_keys_at_once(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an outage of a minute a key waited up to a minute more, after a 403 up to five."""
@@ -187,7 +187,7 @@ async def test_the_end_of_an_outage_ends_the_waiting(
         await loop.until(lambda: USERS in loop.cluster.objects)
 
 
-async def test_what_will_not_pass_by_itself_is_tried_again_too(
+async def test_a_permanent_failure_is_retried_too(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller, "SLOW_RETRY", 0.05)
@@ -197,10 +197,10 @@ async def test_what_will_not_pass_by_itself_is_tried_again_too(
         await loop.until(lambda: USERS in loop.cluster.objects)
 
 
-async def test_a_resync_leaves_the_queue_to_those_who_must_not_wait(
+async def test_a_resync_does_not_fill_the_queue(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A revocation waited behind all LNamespaces, which are all urgent once they have access."""
+    """A revocation waited behind all LNamespaces, because those with access are all urgent."""
     waiting = list[int]()
 
     def add(self: queue.WorkQueue[Any], key: Any) -> None:
@@ -223,7 +223,7 @@ async def test_a_resync_leaves_the_queue_to_those_who_must_not_wait(
     assert max(waiting) < 20  # A machine that stands still for a moment has some come at once.
 
 
-async def test_an_entry_ends_while_nothing_else_happens(loop: Loop) -> None:
+async def test_an_entry_expires_without_any_other_event(loop: Loop) -> None:
     end = datetime.now(UTC) + timedelta(seconds=1)
     brief = {"name": "brief", "expiresAt": end.isoformat()}
     loop.cluster.lnamespace(users=[{"name": "alice"}, brief])
@@ -233,7 +233,7 @@ async def test_an_entry_ends_while_nothing_else_happens(loop: Loop) -> None:
         assert datetime.now(UTC) >= end
 
 
-async def test_rights_end_when_the_deletion_begins(loop: Loop) -> None:
+async def test_rights_are_revoked_when_the_deletion_begins(loop: Loop) -> None:
     loop.cluster.lnamespace(deleted="2026-03-01T00:00:00Z", managers=[{"name": "alice"}])
     editor = f"{CLUSTER_BINDINGS}/{EDITOR}"
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": EDITOR}
@@ -242,8 +242,8 @@ async def test_rights_end_when_the_deletion_begins(loop: Loop) -> None:
         await loop.until(lambda: editor not in loop.cluster.objects)
 
 
-async def test_nothing_is_written_before_everything_is_known(loop: Loop) -> None:
-    """What is not in a list yet would look as if it were not there."""
+async def test_no_write_happens_before_all_caches_are_synced(loop: Loop) -> None:
+    """An object that is not listed yet would look as if it were missing."""
     loop.cluster.lnamespace(users=[{"name": "alice"}])
     loop.cluster.held = SPACES
     async with loop.running():
@@ -253,8 +253,8 @@ async def test_nothing_is_written_before_everything_is_known(loop: Loop) -> None
         await loop.until(lambda: USERS in loop.cluster.objects)
 
 
-async def test_what_may_be_out_of_date_is_not_acted_upon(loop: Loop) -> None:
-    """An entry ends while the LNamespaces are listed again: what the list says comes first."""
+async def test_no_write_happens_while_a_cache_may_be_out_of_date(loop: Loop) -> None:
+    """An entry expires during a relist: the controller reads the list before it acts."""
     end = datetime.now(UTC) + timedelta(seconds=3)  # On a busy machine it must not end before.
     brief = {"name": "brief", "expiresAt": end.isoformat()}
     loop.cluster.lnamespace(users=[{"name": "alice"}, brief])
@@ -280,7 +280,7 @@ async def test_a_sudoer_can_use_sudo_when_the_lnamespace_is_ready(loop: Loop) ->
     assert f"{CLUSTER_BINDINGS}/{SELF}" in loop.cluster.objects
 
 
-async def test_a_reserved_name_is_told_by_an_event(loop: Loop) -> None:
+async def test_a_reserved_name_is_reported_by_an_event(loop: Loop) -> None:
     loop.cluster.lnamespace()
     async with loop.running(reserved_names="team-*"):
         await loop.until(lambda: any("/events/" in path for path in loop.cluster.objects))
@@ -289,7 +289,7 @@ async def test_a_reserved_name_is_told_by_an_event(loop: Loop) -> None:
     assert SPACE not in loop.cluster.objects
 
 
-async def test_of_namespaces_all_are_known_and_of_the_rest_what_is_ours(loop: Loop) -> None:
+async def test_all_namespaces_but_only_managed_rbac_objects_are_watched(loop: Loop) -> None:
     async with loop.running():
         await loop.until(lambda: len(loop.cluster.selectors) == 6)
     by = {path: selector for path, selector in loop.cluster.selectors.items() if "rbac" in path}
@@ -299,7 +299,7 @@ async def test_of_namespaces_all_are_known_and_of_the_rest_what_is_ours(loop: Lo
     assert SPACES in others
 
 
-async def test_it_tells_of_itself(loop: Loop) -> None:
+async def test_the_controller_exposes_probes_and_metrics(loop: Loop) -> None:
     loop.cluster.lnamespace()
     async with loop.running() as running:
         await loop.until(loop.cluster.is_ready)
@@ -314,7 +314,7 @@ async def test_it_tells_of_itself(loop: Loop) -> None:
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/controller"
 
 
-async def test_who_is_to_lead_by_a_lease_writes_nothing_before_and_lets_go_in_the_end(
+async def test_a_controller_acquires_the_lease_before_writing_and_releases_it(
     loop: Loop,
 ) -> None:
     loop.cluster.lnamespace()
@@ -324,8 +324,8 @@ async def test_who_is_to_lead_by_a_lease_writes_nothing_before_and_lets_go_in_th
     assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == ""
 
 
-async def test_a_standby_piles_up_no_keys_and_knows_all_when_it_leads(loop: Loop) -> None:
-    """Of every LNamespace that came and went while another led, a key stayed in its queue."""
+async def test_a_standby_queues_no_keys_and_reconciles_all_when_it_leads(loop: Loop) -> None:
+    """The queue kept a key of every LNamespace that was deleted while another led."""
     another = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
     loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": another})
     loop.cluster.lnamespace()
@@ -339,7 +339,7 @@ async def test_a_standby_piles_up_no_keys_and_knows_all_when_it_leads(loop: Loop
 
 
 async def test_the_lease_is_kept_until_the_last_write_has_ended(loop: Loop) -> None:
-    """A write that is cut off may be carried out when another leads already."""
+    """A cancelled write may still be carried out after another process has become the leader."""
     loop.cluster.lnamespace()
     slow = loop.cluster.slow = ("POST", SPACES)
     async with client_of(loop.cluster.url) as client:
@@ -356,8 +356,8 @@ async def test_the_lease_is_kept_until_the_last_write_has_ended(loop: Loop) -> N
     assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == ""
 
 
-async def test_a_new_leader_begins_with_what_changed_while_nobody_led(loop: Loop) -> None:
-    """After a failover an edit waited among all keys."""
+async def test_a_new_leader_first_reconciles_changes_made_during_the_failover(loop: Loop) -> None:
+    """After a failover an edit waited behind all other keys."""
     kind = LNS.rpartition("/")[0]
     another = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
     loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": another})
@@ -381,10 +381,10 @@ async def test_a_new_leader_begins_with_what_changed_while_nobody_led(loop: Loop
         assert made[0] == f"{SPACES}/team-7"
 
 
-async def test_no_revocation_of_a_new_leader_waits_for_the_lists_that_slots_wait_for(
+async def test_a_new_leader_revokes_before_the_lists_for_the_limit_are_complete(
     loop: Loop,
 ) -> None:
-    """Of 10,000 LNamespaces they took nine seconds, in which an edit was not in force."""
+    """With 10,000 LNamespaces these lists took nine seconds, and edits had to wait."""
     kind = LNS.rpartition("/")[0]
     another = {"holderIdentity": "another", "leaseDurationSeconds": 3600}
     loop.cluster.make(LEASE, {"metadata": {"name": "controller"}, "spec": another})
@@ -405,7 +405,7 @@ async def test_no_revocation_of_a_new_leader_waits_for_the_lists_that_slots_wait
         await loop.until(lambda: f"{SPACES}/team-b" in loop.cluster.objects)
 
 
-async def test_who_finds_another_leading_ends(loop: Loop) -> None:
+async def test_a_controller_that_lost_its_lease_ends(loop: Loop) -> None:
     loop.cluster.lnamespace()
     async with client_of(loop.cluster.url) as client:
         work = asyncio.create_task(Controller(client, Settings(lease="system/controller")).run())
@@ -417,7 +417,7 @@ async def test_who_finds_another_leading_ends(loop: Loop) -> None:
     assert loop.cluster.objects[LEASE]["spec"]["holderIdentity"] == "another"
 
 
-def test_the_conventions_are_those_of_the_settings() -> None:
+def test_the_conventions_are_read_from_the_settings() -> None:
     settings = Settings(
         api_group_suffix="example.com",
         sudoers_group_format="su-{name}",

@@ -68,7 +68,7 @@ def recorded(desk: Desk) -> int:
     return generation
 
 
-async def test_who_pays_is_recorded_once(desk: Desk) -> None:
+async def test_a_charge_is_recorded_once(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     for _ in range(3):
         assert await desk.reconcile() == RequeueResult([], None)
@@ -80,7 +80,7 @@ async def test_who_pays_is_recorded_once(desk: Desk) -> None:
     assert len(posts) == 1
 
 
-async def test_a_record_outlives_what_it_tells_of(desk: Desk) -> None:
+async def test_a_record_has_no_owner_reference_and_no_finalizer(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     metadata = desk.cluster.objects[f"{RECORDS}/uid-a.1.apply"]["metadata"]
@@ -88,7 +88,7 @@ async def test_a_record_outlives_what_it_tells_of(desk: Desk) -> None:
     assert "finalizers" not in metadata
 
 
-async def test_an_edit_of_something_else_is_no_event(desk: Desk) -> None:
+async def test_an_edit_of_another_field_writes_no_record(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.lnamespace(**paid("1", 1) | {"users": []})
@@ -96,7 +96,7 @@ async def test_an_edit_of_something_else_is_no_event(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply"]
 
 
-async def test_what_was_superseded_before_anybody_looked_is_recorded_first(desk: Desk) -> None:
+async def test_superseded_charges_are_recorded_before_the_present_charge(desk: Desk) -> None:
     desk.lnamespace(**paid("3", 4, ("1", 1), ("2", 3)))
     await desk.reconcile()
     assert desk.records == ["uid-a.1.apply", "uid-a.3.apply", "uid-a.4.apply"]
@@ -105,7 +105,7 @@ async def test_what_was_superseded_before_anybody_looked_is_recorded_first(desk:
     assert recorded(desk) == 4
 
 
-async def test_the_one_that_exists_already_counts_as_made(desk: Desk) -> None:
+async def test_an_existing_record_counts_as_created(desk: Desk) -> None:
     """The answer to the creation was lost, or the process ended before it could say so."""
     desk.lnamespace(**paid("2", 2, ("1", 1)))
     desk.cluster.make(f"{RECORDS}/uid-a.1.apply", {"metadata": {"name": "uid-a.1.apply"}})
@@ -114,7 +114,7 @@ async def test_the_one_that_exists_already_counts_as_made(desk: Desk) -> None:
     assert desk.conditions["BillingRecorded"] == ("True", "Recorded")
 
 
-async def test_a_restart_makes_none_again_even_when_they_are_published(desk: Desk) -> None:
+async def test_a_published_record_is_not_created_again_after_a_restart(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     del desk.cluster.objects[f"{RECORDS}/uid-a.1.apply"]  # The publisher carried it on.
@@ -123,7 +123,7 @@ async def test_a_restart_makes_none_again_even_when_they_are_published(desk: Des
     assert desk.records == []
 
 
-async def test_who_stops_between_the_record_and_the_status_makes_the_same_again(
+async def test_a_restart_before_the_status_write_repeats_the_same_record(
     desk: Desk,
 ) -> None:
     desk.cluster.refusals["PATCH", f"{LNS}/status"] = 500
@@ -136,7 +136,7 @@ async def test_who_stops_between_the_record_and_the_status_makes_the_same_again(
     assert recorded(desk) == 1
 
 
-async def test_a_namespace_that_is_somebody_elses_is_charged_to_nobody(desk: Desk) -> None:
+async def test_a_foreign_namespace_is_charged_to_nobody(desk: Desk) -> None:
     desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
     desk.lnamespace(**paid("1", 1))
     for _ in range(2):
@@ -163,7 +163,7 @@ async def test_a_refused_name_is_charged_to_nobody(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("code", [403, 429, 500, 503])
-async def test_a_record_that_fails_takes_no_access_away_and_is_told(desk: Desk, code: int) -> None:
+async def test_a_failed_record_is_reported_and_revokes_no_access(desk: Desk, code: int) -> None:
     desk.cluster.refusals["POST", RECORDS] = code
     desk.lnamespace(**paid("1", 1))
     outcome = await desk.reconcile(failed_before=FAILURES_BEFORE_STATUS)
@@ -180,7 +180,7 @@ async def test_a_record_that_fails_takes_no_access_away_and_is_told(desk: Desk, 
     assert recorded(desk) == 1
 
 
-async def test_nobody_keeps_access_because_a_record_fails(desk: Desk) -> None:
+async def test_a_failed_record_does_not_delay_a_revocation(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.cluster.refusals["POST", RECORDS] = 500
@@ -190,7 +190,7 @@ async def test_nobody_keeps_access_because_a_record_fails(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply"]
 
 
-async def test_what_comes_first_is_recorded_first_or_nothing_is(desk: Desk) -> None:
+async def test_a_failed_record_blocks_the_records_after_it(desk: Desk) -> None:
     desk.cluster.refusals["POST", RECORDS] = 500
     desk.lnamespace(**paid("2", 2, ("1", 1)))
     await desk.reconcile()
@@ -198,8 +198,8 @@ async def test_what_comes_first_is_recorded_first_or_nothing_is(desk: Desk) -> N
     assert len(posts) == 1
 
 
-async def test_how_far_the_ledger_knows_is_never_said_too_soon(desk: Desk) -> None:
-    """Else what waits in the spec would be thrown away at the next edit."""
+async def test_the_recorded_generation_advances_only_after_a_successful_record(desk: Desk) -> None:
+    """Otherwise the next edit would drop the unrecorded charges from the spec."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.cluster.refusals["POST", RECORDS] = 403
@@ -213,7 +213,7 @@ async def test_how_far_the_ledger_knows_is_never_said_too_soon(desk: Desk) -> No
     assert desk.records == ["uid-a.1.apply", "uid-a.2.apply", "uid-a.3.apply"]
 
 
-async def test_a_grant_that_fails_for_ever_makes_no_namespace_free_of_charge(desk: Desk) -> None:
+async def test_a_namespace_is_charged_although_a_grant_keeps_failing(desk: Desk) -> None:
     desk.cluster.refusals["POST", ROLES] = 422
     desk.lnamespace(**paid("1", 1))
     for failed_before in range(FAILURES_BEFORE_STATUS + 1):
@@ -226,7 +226,7 @@ async def test_a_grant_that_fails_for_ever_makes_no_namespace_free_of_charge(des
 # The end
 
 
-async def test_the_end_is_recorded_once(desk: Desk) -> None:
+async def test_the_end_of_an_lnamespace_is_recorded_once(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.gone()
@@ -239,8 +239,8 @@ async def test_the_end_is_recorded_once(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
-async def test_the_end_is_recorded_after_a_restart_too(desk: Desk) -> None:
-    """Its namespace is still there, and only the status says that it was its own."""
+async def test_the_end_of_an_lnamespace_is_recorded_after_a_restart_too(desk: Desk) -> None:
+    """The Namespace still exists, and only the status shows that the LNamespace owned it."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.restart()
@@ -249,14 +249,14 @@ async def test_the_end_is_recorded_after_a_restart_too(desk: Desk) -> None:
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
-async def test_the_end_of_what_nobody_looked_at_tells_of_its_beginning_too(desk: Desk) -> None:
+async def test_the_end_of_an_unreconciled_lnamespace_records_its_charges_first(desk: Desk) -> None:
     desk.lnamespace(**paid("2", 2, ("1", 1)))
     desk.gone()
     await desk.close()
     assert desk.records == ["uid-a.1.apply", "uid-a.2.apply", "uid-a.delete"]
 
 
-async def test_an_end_that_cannot_be_recorded_is_not_forgotten(desk: Desk) -> None:
+async def test_an_end_that_could_not_be_recorded_is_retried(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.gone()
@@ -268,8 +268,8 @@ async def test_an_end_that_cannot_be_recorded_is_not_forgotten(desk: Desk) -> No
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
-async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
-    """A finalizer held it for 24 seconds, in which nobody paid for what it cost."""
+async def test_the_charge_ends_when_the_namespace_is_gone(desk: Desk) -> None:
+    """A finalizer held the Namespace for 24 seconds, and nobody paid for them."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.deleted(LNS)
@@ -285,7 +285,7 @@ async def test_it_ends_when_its_namespace_is_gone(desk: Desk) -> None:
     assert desk.cache.deleted == {}
 
 
-async def test_an_end_before_the_first_status_is_announced_by_nobody_else(desk: Desk) -> None:
+async def test_the_controller_writes_the_ending_record_before_the_first_status(desk: Desk) -> None:
     """The webhook and the publisher take it for one that never had a Namespace.
 
     A controller that ends while that Namespace terminates would leave it to the daily comparison.
@@ -313,8 +313,8 @@ async def waiting(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
-async def test_what_waits_for_a_namespace_of_its_name_pays_from_its_own(desk: Desk) -> None:
-    """It was created while the former one went: until then the former payer pays."""
+async def test_a_successor_pays_from_the_creation_of_its_own_namespace(desk: Desk) -> None:
+    """The predecessor pays until its own Namespace is gone."""
     before = datetime.now(UTC)
     desk.deleted(SPACE)
     await desk.close("uid-a")
@@ -326,8 +326,8 @@ async def test_what_waits_for_a_namespace_of_its_name_pays_from_its_own(desk: De
 
 
 @pytest.mark.usefixtures("waiting")
-async def test_what_waits_does_so_after_a_restart_too(desk: Desk) -> None:
-    """A finalizer held the former one's Namespace for days; its last days were the next one's."""
+async def test_a_successor_pays_from_its_own_namespace_after_a_restart_too(desk: Desk) -> None:
+    """A finalizer held the old Namespace for days, which the successor was charged for."""
     desk.deleted(SPACE)
     desk.restart()
     desk.now[0] = before = datetime.now(UTC)
@@ -336,8 +336,8 @@ async def test_what_waits_does_so_after_a_restart_too(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
-async def test_what_waited_pays_from_its_own_though_that_is_recorded_late(desk: Desk) -> None:
-    """The API server took no records for an hour, which was free of charge."""
+async def test_a_late_record_of_a_successor_begins_at_its_own_namespace(desk: Desk) -> None:
+    """The API server accepted no records for an hour, and that hour was not charged."""
     desk.deleted(SPACE)
     desk.cluster.refusals["POST", RECORDS] = 503
     desk.now[0] = begin = datetime.now(UTC)
@@ -375,8 +375,8 @@ async def test_what_waited_pays_from_its_own_though_the_process_ended_meanwhile(
 
 
 @pytest.mark.usefixtures("waiting")
-async def test_what_waited_until_it_was_deleted_paid_for_nothing(desk: Desk) -> None:
-    """It and the Namespace that it waited for went together."""
+async def test_a_successor_that_was_deleted_while_waiting_pays_for_no_time(desk: Desk) -> None:
+    """The successor and the Namespace that it waited for were deleted together."""
     desk.deleted(SPACE)
     desk.deleted(LNS)
     for uid in ("uid-a", "uid-b"):
@@ -386,8 +386,8 @@ async def test_what_waited_until_it_was_deleted_paid_for_nothing(desk: Desk) -> 
     assert desk.tenants.outbox.waited == set()
 
 
-async def test_one_whose_namespace_stays_ends_when_it_is_gone(desk: Desk) -> None:
-    """By deletionPolicy Retain: its Namespace is nobody's since then."""
+async def test_the_charge_of_a_retained_namespace_ends_with_the_lnamespace(desk: Desk) -> None:
+    """With deletionPolicy Retain the Namespace has no owner from then on."""
     desk.lnamespace(**paid("1", 1), deletionPolicy="Retain")
     await desk.reconcile()
     desk.deleted(LNS)
@@ -395,7 +395,7 @@ async def test_one_whose_namespace_stays_ends_when_it_is_gone(desk: Desk) -> Non
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
-async def test_one_that_follows_under_the_same_name_is_another(desk: Desk) -> None:
+async def test_a_successor_of_the_same_name_is_charged_separately(desk: Desk) -> None:
     """The watch was cut, and shows only the successor."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
@@ -412,8 +412,8 @@ async def test_one_that_follows_under_the_same_name_is_another(desk: Desk) -> No
     assert "uid-b.1.apply" in desk.records
 
 
-async def test_one_that_goes_while_it_is_being_made_ends_too(desk: Desk) -> None:
-    """Its Namespace is there, and neither the status nor the ledger was told of it yet."""
+async def test_the_end_of_an_lnamespace_deleted_during_its_creation_is_recorded(desk: Desk) -> None:
+    """The Namespace exists, but neither the status nor the ledger has it yet."""
     desk.cluster.refusals = {("POST", RECORDS): 503, ("PATCH", f"{LNS}/status"): 503}
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
@@ -423,15 +423,15 @@ async def test_one_that_goes_while_it_is_being_made_ends_too(desk: Desk) -> None
     assert desk.records == ["uid-a.1.apply", "uid-a.delete"]
 
 
-async def test_of_what_is_not_gone_there_is_no_end(desk: Desk) -> None:
+async def test_no_end_is_recorded_for_an_existing_lnamespace(desk: Desk) -> None:
     desk.lnamespace(**paid("1", 1))
     assert await desk.close() == RequeueResult()
     assert await desk.close("uid-never-seen") == RequeueResult()
     assert desk.records == []
 
 
-async def test_one_that_became_a_conflict_was_charged_and_ends(desk: Desk) -> None:
-    """Its own namespace went, and somebody made another before it could be made anew."""
+async def test_the_end_of_an_lnamespace_that_became_a_conflict_is_recorded(desk: Desk) -> None:
+    """Its Namespace was deleted, and somebody else created another of the same name."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.deleted(SPACE)
@@ -466,7 +466,7 @@ async def server() -> AsyncIterator[Server]:
         yield server
 
 
-async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
+async def test_a_record_is_sent_in_the_format_that_the_ledger_reads(server: Server) -> None:
     async with client_of(server.url) as client:
         outbox = BillingRecorder(client, NAMES)
         task = asyncio.create_task(outbox.record_deletion(DeletedLNamespace(LNS_A, NOW)))
@@ -486,7 +486,7 @@ async def test_a_record_is_sent_as_the_ledger_reads_it(server: Server) -> None:
     assert records == [*pending_records(LNS_A, NOW), deletion(LNS_A, NOW)]
 
 
-async def test_a_conflict_that_is_none_of_ours_is_a_failure(server: Server) -> None:
+async def test_a_conflict_other_than_already_exists_is_a_failure(server: Server) -> None:
     async with client_of(server.url) as client:
         task = asyncio.create_task(BillingRecorder(client, NAMES).record(LNS_A, NOW))
         (await server.next("POST")).refuse(409, "Conflict")
@@ -495,5 +495,5 @@ async def test_a_conflict_that_is_none_of_ours_is_a_failure(server: Server) -> N
         assert server.arrived.empty()
 
 
-def test_a_departure_is_told_apart_by_uid() -> None:
+def test_deletions_are_distinguished_by_uid() -> None:
     assert DeletedLNamespaceKey("a") == DeletedLNamespaceKey("a") != DeletedLNamespaceKey("b")

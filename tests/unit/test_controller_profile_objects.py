@@ -52,7 +52,7 @@ def order(desk: Desk) -> list[tuple[str, str]]:
     return [(verb, path.rpartition("/")[2]) for verb, path in desk.cluster.written()]
 
 
-async def test_they_come_before_whom_they_are_for(desk: Desk) -> None:
+async def test_profile_objects_are_created_before_access_is_granted(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     made = order(desk)
@@ -64,7 +64,7 @@ async def test_they_come_before_whom_they_are_for(desk: Desk) -> None:
     assert not order(desk)
 
 
-async def test_nobody_is_let_in_without_them(desk: Desk) -> None:
+async def test_no_access_is_granted_while_profile_objects_are_missing(desk: Desk) -> None:
     desk.cluster.refusals["POST", NETWORKS] = 422
     desk.lnamespace(users=[ALICE])
     outcome = await desk.reconcile()
@@ -78,7 +78,7 @@ async def test_nobody_is_let_in_without_them(desk: Desk) -> None:
     assert desk.subjects(USERS) == ["alice"]
 
 
-async def test_where_people_are_in_their_rights_follow_all_the_same(desk: Desk) -> None:
+async def test_existing_access_follows_the_lists_while_profile_objects_fail(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     desk.cluster.refusals["PATCH", QUOTA] = 422
@@ -91,7 +91,7 @@ async def test_where_people_are_in_their_rights_follow_all_the_same(desk: Desk) 
     assert desk.conditions["AccessReady"] == ("True", "AsListed")
 
 
-async def test_what_is_not_known_is_left_as_it_is(desk: Desk) -> None:
+async def test_an_unknown_profile_changes_no_existing_objects(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     before = desk.cluster.objects.copy()
@@ -106,7 +106,7 @@ async def test_what_is_not_known_is_left_as_it_is(desk: Desk) -> None:
     assert desk.subjects(USERS) == ["alice"]
 
 
-async def test_to_begin_with_nobody_is_let_in_where_they_are_not_known(desk: Desk) -> None:
+async def test_no_first_access_is_granted_with_an_unknown_profile(desk: Desk) -> None:
     says(desk, ProfileSet({"big": FULL}))
     desk.lnamespace(users=[ALICE], profile="huge")
     await desk.reconcile()
@@ -116,7 +116,7 @@ async def test_to_begin_with_nobody_is_let_in_where_they_are_not_known(desk: Des
     assert desk.conditions["Ready"] == ("False", "UnknownProfile")
 
 
-async def test_a_label_that_somebody_changes_is_put_right(desk: Desk) -> None:
+async def test_a_changed_profile_label_is_restored(desk: Desk) -> None:
     desk.lnamespace()
     await desk.reconcile()
     space = desk.cluster.objects[SPACE]
@@ -129,7 +129,7 @@ async def test_a_label_that_somebody_changes_is_put_right(desk: Desk) -> None:
         assert desk.cluster.objects[SPACE]["metadata"]["labels"]["mesh"] == "on"
 
 
-async def test_what_a_profile_gives_no_more_goes(desk: Desk) -> None:
+async def test_objects_that_left_the_profile_are_deleted(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     gives(desk, ResolvedProfile())
@@ -139,7 +139,9 @@ async def test_what_a_profile_gives_no_more_goes(desk: Desk) -> None:
     assert "GuardRailsReady" not in desk.conditions
 
 
-async def test_what_a_profile_gives_no_more_goes_while_nobody_is_let_in(desk: Desk) -> None:
+async def test_objects_that_left_the_profile_are_deleted_while_access_is_blocked(
+    desk: Desk,
+) -> None:
     desk.lnamespace()
     await desk.reconcile()
     for path in (USERS, SUDOERS):
@@ -151,8 +153,10 @@ async def test_what_a_profile_gives_no_more_goes_while_nobody_is_let_in(desk: De
     assert not {USERS, SUDOERS} & desk.cluster.objects.keys()
 
 
-async def test_what_was_adopted_has_none_until_its_profile_is_named(desk: Desk) -> None:
-    """A quota that is exceeded and a policy that lets nobody in ended what ran there at once."""
+async def test_an_adopted_namespace_has_no_profile_objects_until_a_profile_is_named(
+    desk: Desk,
+) -> None:
+    """An exceeded quota and a strict network policy stopped running workloads at once."""
     desk.cluster.make(
         SPACE,
         {
@@ -188,7 +192,7 @@ async def test_what_was_adopted_has_none_until_its_profile_is_named(desk: Desk) 
     assert {QUOTA, NETWORK} <= {*desk.cluster.objects}
 
 
-async def test_a_scope_cannot_be_changed_so_the_quota_is_made_anew(desk: Desk) -> None:
+async def test_a_quota_is_recreated_when_its_scopes_change(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     desk.cluster.written()
@@ -199,7 +203,7 @@ async def test_a_scope_cannot_be_changed_so_the_quota_is_made_anew(desk: Desk) -
     assert order(desk)[:2] == [("DELETE", "lnamespace"), ("POST", "resourcequotas")]
 
 
-async def test_an_lnamespace_that_goes_leaves_them_to_the_namespace(desk: Desk) -> None:
+async def test_profile_objects_are_kept_when_the_lnamespace_is_deleted(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE])
     await desk.reconcile()
     path = next(path for path in desk.cluster.objects if path.endswith("lnamespaces/team-a"))

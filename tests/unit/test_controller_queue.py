@@ -91,7 +91,7 @@ def take(clock: Clock, queue: WorkQueue[str]) -> str:
     return clock.run(asyncio.wait_for(queue.get(), 1))
 
 
-def test_keys_come_in_the_order_in_which_they_were_added(
+def test_keys_are_returned_in_the_order_in_which_they_were_added(
     clock: Clock, queue: WorkQueue[str]
 ) -> None:
     for key in "bac":
@@ -100,7 +100,7 @@ def test_keys_come_in_the_order_in_which_they_were_added(
     assert [take(clock, queue) for _ in range(3)] == ["b", "a", "c"]
 
 
-def test_what_is_urgent_does_not_wait_for_the_rest(clock: Clock) -> None:
+def test_urgent_keys_are_returned_before_other_keys(clock: Clock) -> None:
     """A revocation waited behind 250 creations for 13 seconds."""
     queue: WorkQueue[str] = WorkQueue(urgent=lambda key: key.startswith("!"))
     for key in ("a", "b", "!c", "d", "!e"):
@@ -109,8 +109,8 @@ def test_what_is_urgent_does_not_wait_for_the_rest(clock: Clock) -> None:
     assert [take(clock, queue) for _ in range(5)] == ["!c", "!e", "a", "b", "d"]
 
 
-def test_who_waits_for_what_is_urgent_takes_nothing_else(clock: Clock) -> None:
-    """All workers were busy with what takes long when a revocation came."""
+def test_a_worker_for_urgent_keys_takes_no_other_keys(clock: Clock) -> None:
+    """All workers were busy with slow keys when a revocation was enqueued."""
     queue: WorkQueue[str] = WorkQueue(urgent=lambda key: key.startswith("!"))
     there_for_it = Workers(clock, queue, 1, urgent=True)
     others = Workers(clock, queue, 2)
@@ -144,7 +144,7 @@ def test_a_key_is_never_worked_on_by_two_workers_at_a_time(
     workers.end()
 
 
-def test_a_key_added_while_it_is_worked_on_comes_again_afterwards(
+def test_a_key_added_while_it_is_worked_on_is_returned_again_afterwards(
     clock: Clock, queue: WorkQueue[str]
 ) -> None:
     queue.add("a")
@@ -167,9 +167,7 @@ def test_every_waiting_worker_gets_a_key(clock: Clock, queue: WorkQueue[str]) ->
     assert sorted(workers.settle()) == ["a", "b", "c"]
 
 
-def test_a_worker_that_is_cancelled_takes_no_key_with_it(
-    clock: Clock, queue: WorkQueue[str]
-) -> None:
+def test_a_cancelled_worker_loses_no_key(clock: Clock, queue: WorkQueue[str]) -> None:
     workers = Workers(clock, queue, 1)
     workers.settle()
     queue.add("a")
@@ -177,7 +175,7 @@ def test_a_worker_that_is_cancelled_takes_no_key_with_it(
     assert take(clock, queue) == "a"
 
 
-def test_a_delayed_key_comes_when_its_time_has_come(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_a_delayed_key_is_returned_after_its_delay(clock: Clock, queue: WorkQueue[str]) -> None:
     clock.call(queue.add_after, "a", 5)
     clock.advance(4.9)
     assert len(queue) == 0
@@ -186,7 +184,7 @@ def test_a_delayed_key_comes_when_its_time_has_come(clock: Clock, queue: WorkQue
 
 
 @pytest.mark.parametrize("delays", [(5, 2), (2, 5)])
-def test_of_two_delays_the_earlier_counts(
+def test_the_earlier_of_two_delays_counts(
     clock: Clock, queue: WorkQueue[str], delays: tuple[float, float]
 ) -> None:
     for delay in delays:
@@ -198,7 +196,7 @@ def test_of_two_delays_the_earlier_counts(
     assert len(queue) == 0, "the later one is forgotten"
 
 
-def test_a_key_that_is_added_now_need_not_come_later(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_adding_a_delayed_key_now_cancels_the_delay(clock: Clock, queue: WorkQueue[str]) -> None:
     clock.call(queue.add_after, "a", 5)
     queue.add("a")
     assert take(clock, queue) == "a"
@@ -207,7 +205,7 @@ def test_a_key_that_is_added_now_need_not_come_later(clock: Clock, queue: WorkQu
     assert len(queue) == 0
 
 
-def test_a_key_that_waits_already_is_not_delayed(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_a_key_that_is_already_queued_is_not_delayed(clock: Clock, queue: WorkQueue[str]) -> None:
     queue.add("a")
     clock.call(queue.add_after, "a", 5)
     assert take(clock, queue) == "a"
@@ -216,10 +214,10 @@ def test_a_key_that_waits_already_is_not_delayed(clock: Clock, queue: WorkQueue[
     assert len(queue) == 0
 
 
-def test_a_delay_said_while_the_key_is_worked_on_is_kept(
+def test_a_delay_requested_while_the_key_is_worked_on_is_kept(
     clock: Clock, queue: WorkQueue[str]
 ) -> None:
-    """As every reconcile says when the next entry expires."""
+    """Every reconcile requests a delay until the next expiry."""
     queue.add("a")
     assert take(clock, queue) == "a"
     queue.add("a")
@@ -249,7 +247,7 @@ def delays(clock: Clock, queue: WorkQueue[str], count: int) -> list[float]:
     return found
 
 
-def test_what_somebody_has_to_mend_is_tried_less_often(clock: Clock) -> None:
+def test_a_failure_that_a_person_must_repair_is_retried_less_often(clock: Clock) -> None:
     queue: WorkQueue[str] = WorkQueue(Backoff(first=100.0, longest=1.0))
     clock.call(queue.retry, "a", 0.0, 8.0)
     clock.advance(3.9)
@@ -258,7 +256,7 @@ def test_what_somebody_has_to_mend_is_tried_less_often(clock: Clock) -> None:
     assert len(queue) == 1
 
 
-def test_the_delay_doubles_with_each_failure_up_to_a_longest(clock: Clock) -> None:
+def test_the_delay_doubles_with_each_failure_up_to_a_maximum(clock: Clock) -> None:
     queue: WorkQueue[str] = WorkQueue(Backoff(first=0.1, longest=1.0))
     for failures, delay in enumerate(delays(clock, queue, 8)):
         longest = min(0.1 * 2**failures, 1.0)
@@ -273,11 +271,11 @@ def test_the_delay_has_a_jitter_of_a_half(failures: int, seed: int) -> None:
     assert longest / 2 <= backoff.delay(failures) <= longest
 
 
-def test_jitter_differs() -> None:
+def test_the_jitter_varies_between_calls() -> None:
     assert len({Backoff().delay(5) for _ in range(20)}) > 1
 
 
-def test_success_forgets_the_failures(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_forget_resets_the_failure_count(clock: Clock, queue: WorkQueue[str]) -> None:
     for count in range(1, 4):
         clock.call(queue.retry, "a")
         assert queue.failures("a") == count
@@ -287,7 +285,9 @@ def test_success_forgets_the_failures(clock: Clock, queue: WorkQueue[str]) -> No
     queue.forget("never failed")
 
 
-def test_the_servers_advice_makes_the_delay_longer(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_the_retry_after_of_the_server_makes_the_delay_longer(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
     clock.call(queue.retry, "a", 7.0)
     clock.advance(6.9)
     assert len(queue) == 0
@@ -295,7 +295,7 @@ def test_the_servers_advice_makes_the_delay_longer(clock: Clock, queue: WorkQueu
     assert len(queue) == 1
 
 
-def test_what_failed_hurries_when_the_cause_may_have_passed(
+def test_retry_now_returns_failed_keys_at_once_but_not_delayed_keys(
     clock: Clock, queue: WorkQueue[str]
 ) -> None:
     clock.call(queue.retry, "failed", 100.0)
@@ -306,7 +306,9 @@ def test_what_failed_hurries_when_the_cause_may_have_passed(
     assert queue.failures("failed") == 0
 
 
-def test_who_is_at_work_is_not_hurried(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_retry_now_does_not_requeue_a_key_that_is_worked_on(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
     clock.call(queue.retry, "a", 100.0)
     queue.add("a")
     assert take(clock, queue) == "a"
@@ -315,15 +317,15 @@ def test_who_is_at_work_is_not_hurried(clock: Clock, queue: WorkQueue[str]) -> N
     assert len(queue) == 0
 
 
-def test_news_of_a_failed_key_does_not_wait(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_an_added_key_does_not_wait_for_its_backoff(clock: Clock, queue: WorkQueue[str]) -> None:
     clock.call(queue.retry, "a", 100.0)
     queue.add("a")
     assert take(clock, queue) == "a"
     assert queue.failures("a") == 1
 
 
-def test_nothing_is_kept_of_a_key_that_is_through(clock: Clock, queue: WorkQueue[str]) -> None:
-    """A controller sees many names in its life."""
+def test_the_queue_keeps_no_state_of_a_finished_key(clock: Clock, queue: WorkQueue[str]) -> None:
+    """A controller sees many names while it runs."""
     for i in range(100):
         queue.add(f"k{i}")
         key = take(clock, queue)
@@ -399,7 +401,7 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueue = QueueMachine.TestCase
 
 
-async def test_who_adds_many_waits_for_room() -> None:
+async def test_wait_below_blocks_until_the_queue_has_room() -> None:
     queue: WorkQueue[int] = WorkQueue()
     added = []
 
@@ -418,8 +420,8 @@ async def test_who_adds_many_waits_for_room() -> None:
     assert added == list(range(10))
 
 
-def test_a_closed_queue_takes_nothing_in(clock: Clock, queue: WorkQueue[str]) -> None:
-    """Nobody works on a standby: a key for each LNamespace that came and went stayed there."""
+def test_a_closed_queue_accepts_no_keys(clock: Clock, queue: WorkQueue[str]) -> None:
+    """A standby has no workers: keys of LNamespaces deleted meanwhile stayed in its queue."""
     queue.close()
     clock.call(queue.add, "a")
     clock.call(queue.add_after, "b", 1.0)
@@ -431,8 +433,10 @@ def test_a_closed_queue_takes_nothing_in(clock: Clock, queue: WorkQueue[str]) ->
     assert len(queue) == 1
 
 
-def test_what_changed_while_another_led_comes_first(clock: Clock, queue: WorkQueue[str]) -> None:
-    """An edit that nobody had acted upon waited among all keys of the new leader."""
+def test_keys_changed_under_another_leader_are_returned_first(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
+    """An edit that the former leader had not reconciled waited behind all other keys."""
     queue.close()
     clock.call(queue.add, "listed")
     queue.remember()
@@ -445,7 +449,7 @@ def test_what_changed_while_another_led_comes_first(clock: Clock, queue: WorkQue
     assert [take(clock, queue) for _ in range(4)] == ["created", "edited", "a", "listed"]
 
 
-def test_what_is_urgent_comes_before_what_changed(clock: Clock) -> None:
+def test_urgent_keys_are_returned_before_changed_keys(clock: Clock) -> None:
     queue: WorkQueue[str] = WorkQueue(urgent=lambda key: key.startswith("!"))
     queue.close()
     queue.remember()
@@ -456,7 +460,7 @@ def test_what_is_urgent_comes_before_what_changed(clock: Clock) -> None:
     assert [take(clock, queue) for _ in range(3)] == ["!edited", "!other", "created"]
 
 
-def test_a_closed_queue_remembers_for_a_minute(
+def test_a_closed_queue_remembers_keys_for_a_minute(
     clock: Clock, queue: WorkQueue[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
@@ -481,7 +485,9 @@ def test_a_closed_queue_remembers_the_last_thousand_keys(clock: Clock) -> None:
     assert [clock.run(queue.get()) for _ in range(len(queue))] == list(range(500, 1500))
 
 
-def test_a_queue_that_was_opened_remembers_nothing(clock: Clock, queue: WorkQueue[str]) -> None:
+def test_a_queue_that_was_opened_forgets_the_remembered_keys(
+    clock: Clock, queue: WorkQueue[str]
+) -> None:
     queue.close()
     queue.remember()
     clock.call(queue.open)

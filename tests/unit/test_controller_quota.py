@@ -292,7 +292,7 @@ def quota(woken: list[str]) -> Quota:
     return quota
 
 
-def test_a_free_slot_is_for_the_one_that_asks_first_and_for_no_other(
+def test_a_free_slot_is_given_only_to_the_first_lnamespace_that_asks(
     quota: Quota, woken: list[str]
 ) -> None:
     quota.release_unused("n1", None, None)
@@ -300,7 +300,7 @@ def test_a_free_slot_is_for_the_one_that_asks_first_and_for_no_other(
     assert [quota.reserve(name) for name in ("n3", "n2")] == [WITHIN, EXCEEDED]
 
 
-def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
+def test_a_watch_event_alone_does_not_release_a_reserved_slot(
     quota: Quota, woken: list[str]
 ) -> None:
     quota.update("n1", None, None)
@@ -311,20 +311,20 @@ def test_news_takes_no_slot_back_while_its_namespace_may_be_in_the_making(
     assert quota.reserve("n2") is WITHIN
 
 
-def test_whoever_has_a_slot_keeps_it_until_it_is_gone(quota: Quota) -> None:
+def test_an_lnamespace_keeps_its_slot_until_it_is_deleted(quota: Quota) -> None:
     quota.update("n1", lnamespace("n1"), space("n1"))
     quota.release_unused("n1", lnamespace("n1"), None)
     assert (quota.reserve("n2"), quota.reserve("n1")) == (EXCEEDED, WITHIN)
 
 
-def test_a_status_that_tells_of_a_namespace_is_as_good_as_it() -> None:
+def test_a_namespace_uid_in_the_status_takes_a_slot() -> None:
     quota = Quota(LAYOUT, LIMITS)
     quota.update("n1", lnamespace("n1"), None)
     quota.update("n2", lnamespace("n2", had="gone"), None)
     assert (quota.reserve("n1"), quota.reserve("n2")) == (EXCEEDED, WITHIN)
 
 
-def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
+def test_an_orphaned_namespace_takes_a_slot_until_it_is_deleted(
     quota: Quota, woken: list[str]
 ) -> None:
     quota.update("n1", None, space("n1"))
@@ -341,13 +341,13 @@ def test_a_namespace_that_is_left_takes_the_slot_until_it_is_gone(
     assert (quota.reserve("n2"), quota.reserve("n3")) == (WITHIN, EXCEEDED)
 
 
-def test_a_namesake_has_no_slot_of_the_one_before(quota: Quota) -> None:
+def test_a_successor_of_the_same_name_does_not_inherit_the_slot(quota: Quota) -> None:
     quota.update("n1", lnamespace("n1", uid="another"), None)
     quota.release_unused("n1", lnamespace("n1", uid="another"), None)
     assert [quota.reserve(name) for name in ("n2", "n1")] == [WITHIN, EXCEEDED]
 
 
-def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> None:
+def test_a_foreign_namespace_is_counted_to_its_own_requester() -> None:
     quota = Quota(LAYOUT, LIMITS)
     quota.update("n1", lnamespace("n1"), space("n1", uid="theirs", asked="carol"))
     assert (quota.is_waiting("n1"), quota.reserve("n1")) == (False, WITHIN)
@@ -355,28 +355,30 @@ def test_a_namespace_of_somebody_else_is_counted_to_them_and_not_in_line() -> No
     assert quota.reserve("n2") is WITHIN
 
 
-def test_who_has_no_limit_is_not_counted() -> None:
+def test_a_requester_without_a_limit_is_not_counted() -> None:
     quota = Quota(LAYOUT, RequesterLimits(1, {"alice": 0}))
     for name in NAMES:
         quota.update(name, lnamespace(name), None)
         assert quota.reserve(name) is WITHIN
 
 
-def test_a_name_that_is_reserved_stands_in_nobodys_way() -> None:
+def test_an_lnamespace_with_a_reserved_name_takes_no_slot() -> None:
     quota = Quota(LAYOUT, LIMITS, reserved=("n1",))
     quota.update("n1", lnamespace("n1"), None)
     quota.update("n2", lnamespace("n2"), None)
     assert quota.reserve("n2") is WITHIN
 
 
-def test_one_without_a_slot_that_goes_wakes_nobody(quota: Quota, woken: list[str]) -> None:
+def test_the_deletion_of_an_lnamespace_without_a_slot_enqueues_no_key(
+    quota: Quota, woken: list[str]
+) -> None:
     quota.update("n2", None, None)
     assert woken == []
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, len(MOVES) * 144 - 1), min_size=60, max_size=200))
-def test_in_any_interleaving_nobody_has_more_nor_waits_in_vain(numbers: list[int]) -> None:
+def test_no_interleaving_exceeds_the_limit_or_leaves_a_slot_unused(numbers: list[int]) -> None:
     world = World()
     for number in numbers:
         world.play(number)

@@ -43,7 +43,7 @@ async def desk() -> AsyncIterator[Desk]:
 ALICE_ENTRY, BOB_ENTRY = {"name": "alice"}, {"name": "bob"}
 
 
-async def test_everything_is_made_in_one_go_and_told(desk: Desk) -> None:
+async def test_one_reconcile_creates_all_objects_and_writes_the_status(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
     await desk.impersonators.reconcile(ALICE)
     assert await desk.reconcile() == RequeueResult([], None)
@@ -63,7 +63,7 @@ async def test_everything_is_made_in_one_go_and_told(desk: Desk) -> None:
     assert status["counts"] == {"users": 1, "managers": 0, "sudoers": 1}
 
 
-async def test_when_nothing_is_to_do_nothing_is_asked(desk: Desk) -> None:
+async def test_a_reconcile_without_changes_sends_no_requests(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
     await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
@@ -74,7 +74,7 @@ async def test_when_nothing_is_to_do_nothing_is_asked(desk: Desk) -> None:
     assert desk.cluster.written() == []
 
 
-async def test_a_person_taken_off_a_list_loses_it_at_once(desk: Desk) -> None:
+async def test_a_person_removed_from_a_list_loses_access_at_once(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE_ENTRY, BOB_ENTRY])
     await desk.reconcile()
     assert desk.subjects(USERS) == ["alice", "bob"]
@@ -86,7 +86,7 @@ async def test_a_person_taken_off_a_list_loses_it_at_once(desk: Desk) -> None:
     assert desk.subjects(USERS) == []
 
 
-async def test_an_entry_ends_at_its_second_and_that_moment_is_known(desk: Desk) -> None:
+async def test_an_entry_expires_on_time_and_the_outcome_states_the_next_expiry(desk: Desk) -> None:
     end = NOW + timedelta(hours=1)
     desk.lnamespace(users=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
     assert (await desk.reconcile()).requeue_at == end
@@ -96,7 +96,7 @@ async def test_an_entry_ends_at_its_second_and_that_moment_is_known(desk: Desk) 
     assert desk.subjects(USERS) == []
 
 
-async def test_an_entry_ends_even_while_something_else_fails(desk: Desk) -> None:
+async def test_the_next_expiry_is_known_even_while_another_write_fails(desk: Desk) -> None:
     end = NOW + timedelta(hours=1)
     desk.cluster.refusals["POST", ROLES] = 422
     desk.lnamespace(users=[ALICE_ENTRY | {"expiresAt": end.isoformat()}])
@@ -105,7 +105,7 @@ async def test_an_entry_ends_even_while_something_else_fails(desk: Desk) -> None
     assert outcome.requeue_at == end
 
 
-async def test_one_grant_that_fails_keeps_no_other_from_being_revoked(desk: Desk) -> None:
+async def test_a_failed_grant_does_not_prevent_the_revocation_of_others(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE_ENTRY], managers=[ALICE_ENTRY])
     await desk.reconcile()
     desk.cluster.refusals["PATCH", f"{BINDINGS}/{EDITOR}"] = 422
@@ -116,7 +116,7 @@ async def test_one_grant_that_fails_keeps_no_other_from_being_revoked(desk: Desk
     assert desk.conditions["AccessReady"] == ("False", "Invalid")
 
 
-async def test_a_status_that_cannot_be_written_revokes_all_the_same(desk: Desk) -> None:
+async def test_access_is_revoked_although_the_status_cannot_be_written(desk: Desk) -> None:
     desk.lnamespace(users=[ALICE_ENTRY])
     await desk.reconcile()
     desk.cluster.refusals["PATCH", f"{LNS}/status"] = 500
@@ -126,8 +126,8 @@ async def test_a_status_that_cannot_be_written_revokes_all_the_same(desk: Desk) 
     assert desk.subjects(USERS) == []
 
 
-async def test_a_namespace_of_before_is_a_conflict_and_not_touched(desk: Desk) -> None:
-    """Not even when its watch is behind, so that we try to make it."""
+async def test_a_namespace_that_existed_before_is_a_conflict_and_not_changed(desk: Desk) -> None:
+    """This holds even if the watch is behind, so that the controller tries to create it."""
     before = desk.cluster.make(SPACE, {"metadata": {"name": "team-a", "labels": {"theirs": "x"}}})
     desk.lnamespace(users=[ALICE_ENTRY], sudoers=[ALICE_ENTRY])
     await desk.reconcile()
@@ -140,7 +140,7 @@ async def test_a_namespace_of_before_is_a_conflict_and_not_touched(desk: Desk) -
     assert f"{BINDINGS}/{SUDOER}" not in desk.cluster.objects
 
 
-async def test_a_reserved_name_gets_nothing_but_its_managers(desk: Desk) -> None:
+async def test_an_lnamespace_with_a_reserved_name_gets_only_its_editors(desk: Desk) -> None:
     meta = {"name": "kube-x", "uid": "u", "resourceVersion": "1"}
     raw = msgspec.json.encode({"metadata": meta, "spec": {"users": [ALICE_ENTRY]}})
     desk.cluster.make(lnamespaces(LAYOUT).path("kube-x"), {"metadata": meta})
@@ -151,7 +151,7 @@ async def test_a_reserved_name_gets_nothing_but_its_managers(desk: Desk) -> None
     assert NAMESPACE.path("kube-x") not in desk.cluster.objects
 
 
-async def test_what_somebody_changes_is_put_right(desk: Desk) -> None:
+async def test_a_changed_object_is_restored(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     desk.cluster.objects[USERS]["subjects"].append({"kind": "User", "name": "mallory"})
@@ -161,7 +161,7 @@ async def test_what_somebody_changes_is_put_right(desk: Desk) -> None:
     assert desk.subjects(USERS) == ["bob"]
 
 
-async def test_what_somebody_deletes_is_made_anew(desk: Desk) -> None:
+async def test_a_deleted_object_is_recreated(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     desk.deleted(USERS)
@@ -169,7 +169,7 @@ async def test_what_somebody_deletes_is_made_anew(desk: Desk) -> None:
     assert desk.subjects(USERS) == ["bob"]
 
 
-async def test_what_lost_its_label_is_found_and_put_right(desk: Desk) -> None:
+async def test_an_object_that_lost_its_label_is_found_and_restored(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     del desk.cluster.objects[USERS]["metadata"]["labels"]
@@ -190,7 +190,7 @@ def orphaned(desk: Desk) -> None:
     desk.told(NAMESPACE, SPACE)
 
 
-async def test_an_owner_reference_that_is_lost_comes_back(desk: Desk) -> None:
+async def test_a_lost_owner_reference_is_restored(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     orphaned(desk)
@@ -201,9 +201,7 @@ async def test_an_owner_reference_that_is_lost_comes_back(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("there", ["terminating", "gone", "another of its name"])
-async def test_a_namespace_that_a_deletion_has_orphaned_gets_no_owner_again(
-    there: str, desk: Desk
-) -> None:
+async def test_an_orphaned_namespace_gets_no_owner_reference_again(there: str, desk: Desk) -> None:
     """``kubectl delete lns --cascade=orphan``, and the watch of Namespaces is ahead of the other.
 
     The owner reference came back, and the garbage collector deleted the Namespace by it.
@@ -221,7 +219,7 @@ async def test_a_namespace_that_a_deletion_has_orphaned_gets_no_owner_again(
     assert "ownerReferences" not in desk.cluster.objects[SPACE]["metadata"]
 
 
-async def test_an_owner_reference_waits_for_an_answer_and_a_revocation_does_not(desk: Desk) -> None:
+async def test_a_revocation_does_not_wait_for_the_check_of_an_owner_reference(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     orphaned(desk)
@@ -233,8 +231,8 @@ async def test_an_owner_reference_waits_for_an_answer_and_a_revocation_does_not(
     assert "ownerReferences" not in desk.cluster.objects[SPACE]["metadata"]
 
 
-async def test_a_deleted_lnamespace_takes_its_grants_and_leaves_the_rest(desk: Desk) -> None:
-    """The Namespace is the garbage collector's matter: should we be wrong, no data is lost."""
+async def test_the_deletion_of_an_lnamespace_deletes_its_grants_only(desk: Desk) -> None:
+    """The garbage collector deletes the Namespace, so an error of the controller loses no data."""
     desk.lnamespace(users=[BOB_ENTRY], sudoers=[ALICE_ENTRY])
     await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
@@ -244,7 +242,7 @@ async def test_a_deleted_lnamespace_takes_its_grants_and_leaves_the_rest(desk: D
     assert set(desk.cluster.objects) == {SPACE, f"{RECORDS}/uid-a.1.apply"}
 
 
-async def test_bindings_are_deleted_only_as_they_were_seen(desk: Desk) -> None:
+async def test_bindings_are_deleted_only_at_the_observed_version(desk: Desk) -> None:
     desk.lnamespace()
     await desk.reconcile()
     path = f"{BINDINGS}/{EDITOR}"
@@ -255,7 +253,7 @@ async def test_bindings_are_deleted_only_as_they_were_seen(desk: Desk) -> None:
     assert path in desk.cluster.objects
 
 
-async def test_a_broken_spec_is_told_and_changes_nothing(desk: Desk) -> None:
+async def test_an_invalid_spec_is_reported_once_and_changes_no_objects(desk: Desk) -> None:
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     before = dict(desk.cluster.objects)
@@ -271,7 +269,7 @@ async def test_a_broken_spec_is_told_and_changes_nothing(desk: Desk) -> None:
     assert desk.cluster.written() == [], "it is told once"
 
 
-async def test_what_passes_by_itself_is_not_told_at_once(desk: Desk) -> None:
+async def test_a_transient_failure_is_not_reported_at_once(desk: Desk) -> None:
     desk.cluster.refusals["POST", NAMESPACE.path()] = 503
     desk.lnamespace()
     await desk.reconcile()
@@ -290,8 +288,10 @@ async def test_an_lnamespace_waits_for_its_sudoers_to_be_ready(desk: Desk) -> No
     assert desk.conditions["Ready"] == ("True", "Ready")
 
 
-async def test_who_waits_is_woken_also_when_the_watch_knew_first(desk: Desk) -> None:
-    """The answer to the creation was lost; the next reconcile finds nothing to do."""
+async def test_an_lnamespace_is_requeued_even_if_its_sudoers_objects_exist_already(
+    desk: Desk,
+) -> None:
+    """The answer to the creation was lost; the next reconcile finds nothing to change."""
     desk.lnamespace(sudoers=[ALICE_ENTRY])
     await desk.impersonators.reconcile(ALICE)
     desk.woken.clear()
@@ -299,7 +299,7 @@ async def test_who_waits_is_woken_also_when_the_watch_knew_first(desk: Desk) -> 
     assert desk.woken == ["team-a"]
 
 
-async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
+async def test_the_refusal_of_a_sudoers_objects_is_reported(desk: Desk) -> None:
     desk.cluster.refusals["POST", BINDINGS] = 403
     desk.lnamespace(sudoers=[ALICE_ENTRY])
     outcome = await desk.impersonators.reconcile(ALICE, failed_before=FAILURES_BEFORE_STATUS)
@@ -314,7 +314,7 @@ async def test_a_sudoer_whose_objects_are_refused_is_told(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("code", "told"), [(422, True), (503, False)])
-async def test_what_passes_by_itself_is_not_told_of_a_sudoer_at_once(
+async def test_a_transient_failure_of_a_sudoer_is_not_reported_at_once(
     desk: Desk, code: int, told: bool
 ) -> None:
     desk.cluster.refusals["POST", BINDINGS] = code
@@ -325,7 +325,7 @@ async def test_what_passes_by_itself_is_not_told_of_a_sudoer_at_once(
     assert ALICE in desk.cache.impersonators.problems
 
 
-async def test_one_that_was_ready_tells_that_its_sudoers_objects_cannot_be_made_anew(
+async def test_a_ready_lnamespace_reports_that_a_sudoers_objects_cannot_be_recreated(
     desk: Desk,
 ) -> None:
     desk.lnamespace(sudoers=[ALICE_ENTRY])
@@ -353,8 +353,8 @@ async def test_a_person_who_expires_everywhere_loses_their_objects(desk: Desk) -
     assert f"{ROLES}/{SELF}" not in desk.cluster.objects
 
 
-async def test_the_status_that_brings_news_of_a_change_starts_work(desk: Desk) -> None:
-    """Somebody edits the spec while we write the status; our answer is the first to tell."""
+async def test_a_change_first_seen_in_the_status_response_is_enqueued(desk: Desk) -> None:
+    """The spec is edited during the status write, and the response shows it before the watch."""
     desk.lnamespace()
     stale = desk.cache.lnamespace("team-a")
     desk.cluster.objects[LNS] |= {"spec": {"users": [ALICE_ENTRY]}}
@@ -369,10 +369,10 @@ async def test_the_status_that_brings_news_of_a_change_starts_work(desk: Desk) -
 
 
 @pytest.mark.parametrize(("sudoers", "meanwhile"), [([ALICE_ENTRY], []), ([], [ALICE_ENTRY])])
-async def test_a_change_that_is_taken_back_while_the_status_is_written_leaves_no_trace(
+async def test_a_change_that_is_reverted_during_the_status_write_has_no_effect(
     desk: Desk, sudoers: list[Any], meanwhile: list[Any]
 ) -> None:
-    """The watch tells of the change; that it was taken back, our own answer is first to tell."""
+    """The watch shows the change, and the response of the write first shows its reversal."""
     desk.lnamespace(sudoers=sudoers)
     await desk.impersonators.reconcile(ALICE)
 
@@ -386,10 +386,10 @@ async def test_a_change_that_is_taken_back_while_the_status_is_written_leaves_no
     assert (f"{BINDINGS}/{SELF}" in desk.cluster.objects) == bool(sudoers)
 
 
-async def test_an_lnamespace_deleted_while_its_status_is_written_stays_so(
+async def test_an_lnamespace_deleted_during_its_status_write_stays_deleted(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was changed before: what the answer says is new, and yet over."""
+    """The response of the write shows an edit from before the deletion."""
     desk.lnamespace()
     write = desk.tenants.client.patch_json
 
@@ -404,7 +404,7 @@ async def test_an_lnamespace_deleted_while_its_status_is_written_stays_so(
     assert desk.cache.lnamespace("team-a") is None
 
 
-async def test_an_event_is_posted_when_somebody_is_needed_and_when_it_is_over(desk: Desk) -> None:
+async def test_an_event_is_recorded_for_a_problem_and_for_its_end(desk: Desk) -> None:
     desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
     desk.lnamespace()
     for _ in range(3):
@@ -419,7 +419,7 @@ async def test_an_event_is_posted_when_somebody_is_needed_and_when_it_is_over(de
     assert {e["involvedObject"]["uid"] for e in events} == {"uid-a"}
 
 
-async def test_an_event_is_one_that_kubectl_describe_shows(desk: Desk) -> None:
+async def test_an_event_has_the_fields_that_kubectl_describe_needs(desk: Desk) -> None:
     desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
     desk.lnamespace()
     before = datetime.now(UTC).replace(microsecond=0)
@@ -451,7 +451,7 @@ async def test_an_event_is_one_that_kubectl_describe_shows(desk: Desk) -> None:
     }
 
 
-async def test_an_event_that_cannot_be_posted_stops_nothing(desk: Desk) -> None:
+async def test_an_event_that_cannot_be_posted_does_not_fail_the_reconcile(desk: Desk) -> None:
     desk.cluster.refusals["POST", "/api/v1/namespaces/default/events"] = 403
     desk.cluster.make(SPACE, {"metadata": {"name": "team-a"}})
     desk.lnamespace()
@@ -460,8 +460,8 @@ async def test_an_event_that_cannot_be_posted_stops_nothing(desk: Desk) -> None:
     assert desk.conditions["Ready"] == ("False", "Conflict")
 
 
-async def test_a_status_reaches_nothing_but_the_one_it_is_of(desk: Desk) -> None:
-    """Deleted and made anew by its name, and the watch has not told yet."""
+async def test_a_status_is_not_written_to_a_successor_of_the_same_name(desk: Desk) -> None:
+    """The LNamespace was deleted and recreated, and the watch has not shown it yet."""
     desk.lnamespace(users=[ALICE_ENTRY])
     desk.cluster.make(LNS, {"metadata": {"name": "team-a", "uid": "uid-b", "generation": 1}})
     outcome = await desk.reconcile()
@@ -469,7 +469,7 @@ async def test_a_status_reaches_nothing_but_the_one_it_is_of(desk: Desk) -> None
     assert "status" not in desk.cluster.objects[LNS]
 
 
-async def test_one_that_cannot_be_read_takes_sudo_from_nobody(desk: Desk) -> None:
+async def test_an_unreadable_lnamespace_revokes_no_sudo(desk: Desk) -> None:
     desk.lnamespace(sudoers=[ALICE_ENTRY])
     await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
@@ -479,8 +479,8 @@ async def test_one_that_cannot_be_read_takes_sudo_from_nobody(desk: Desk) -> Non
     assert desk.cluster.written() == []
 
 
-async def test_one_that_cannot_be_read_after_a_restart_takes_sudo_from_nobody(desk: Desk) -> None:
-    """A newer version wrote what the older one, rolled back to, does not know."""
+async def test_an_unreadable_lnamespace_revokes_no_sudo_after_a_restart(desk: Desk) -> None:
+    """A newer version wrote a value that the older version, after a rollback, cannot read."""
     desk.lnamespace(sudoers=[ALICE_ENTRY])
     await desk.impersonators.reconcile(ALICE)
     await desk.reconcile()
@@ -516,8 +516,8 @@ async def queued(desk: Desk) -> list[WorkKey]:
     return keys
 
 
-async def test_one_that_is_being_deleted_says_so(desk: Desk) -> None:
-    """Somebody's finalizer holds it, and nobody has access any more."""
+async def test_the_status_of_a_terminating_lnamespace_is_terminating(desk: Desk) -> None:
+    """A foreign finalizer holds the LNamespace, and nobody has access any more."""
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     meta = desk.cluster.objects[LNS]["metadata"]
@@ -544,10 +544,10 @@ async def test_one_that_is_being_deleted_says_so(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("released", [True, False])
-async def test_what_others_have_put_in_our_place_is_looked_at_before_each_try(
+async def test_an_unlabelled_object_in_the_way_is_read_again_before_each_retry(
     desk: Desk, released: bool
 ) -> None:
-    """Without our label no watch tells of it: not that it was changed, nor that it is gone."""
+    """Without our label no watch reports that the object was changed or deleted."""
     desk.lnamespace(users=[BOB_ENTRY])
     await desk.reconcile()
     desk.deleted(USERS)

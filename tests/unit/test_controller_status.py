@@ -78,7 +78,7 @@ RECORDED = ("True", "Recorded")
         (FOREIGN, (FORBIDDEN,), CONFLICT, CONFLICT, WAITING),
     ],
 )
-def test_conditions_follow_from_what_was_found(
+def test_conditions_follow_from_the_reconcile_result(
     whose: Ownership,
     failures: Sequence[errors.ClusterError],
     ready: tuple[str, str],
@@ -106,7 +106,7 @@ def test_conditions_follow_from_what_was_found(
         (FOREIGN, (), (), CONFLICT, WAITING),
     ],
 )
-def test_whether_who_pays_is_recorded_is_told_and_belongs_to_ready(
+def test_ready_requires_that_the_charge_is_recorded(
     whose: Ownership,
     failures: Sequence[errors.ClusterError],
     unrecorded: Sequence[errors.ClusterError],
@@ -119,7 +119,7 @@ def test_whether_who_pays_is_recorded_is_told_and_belongs_to_ready(
     assert (told["Ready"], told["BillingRecorded"]) == (ready, billing)
 
 
-def test_a_record_that_fails_is_not_told_of_access() -> None:
+def test_a_failed_record_does_not_affect_access_ready() -> None:
     told = said(ReconcileResult(OURS, NOBODY, unrecorded=(FORBIDDEN,)))
     assert (told["NamespaceReady"], told["AccessReady"]) == (CREATED, GOOD)
 
@@ -134,7 +134,7 @@ def charged(generation: int, recorded: int = 0) -> LNamespace:
     )
 
 
-def test_how_far_the_ledger_knows_is_kept_where_it_knows_more() -> None:
+def test_the_recorded_generation_never_runs_ahead_of_the_ledger() -> None:
     lns = charged(generation=7, recorded=4)
     assert build_status(lns, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 7
     for behind in (
@@ -146,7 +146,7 @@ def test_how_far_the_ledger_knows_is_kept_where_it_knows_more() -> None:
         assert build_status(lns, behind, NOW).recorded.generation == 4
 
 
-def test_without_provenance_the_present_generation_is_what_is_known() -> None:
+def test_the_present_generation_is_recorded_without_provenance() -> None:
     assert build_status(LNS, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 3
 
 
@@ -154,7 +154,7 @@ some_failures = st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2).
 
 
 @given(st.sampled_from(Ownership), some_failures, some_failures)
-def test_ready_is_said_only_when_all_the_rest_is(
+def test_ready_is_true_exactly_when_all_other_conditions_are_true(
     whose: Ownership,
     failures: tuple[errors.ClusterError, ...],
     unrecorded: tuple[errors.ClusterError, ...],
@@ -164,7 +164,7 @@ def test_ready_is_said_only_when_all_the_rest_is(
     assert (conditions["Ready"][0] == "True") == all(value == "True" for value, _ in others)
 
 
-def test_an_entry_left_out_is_told_with_its_place() -> None:
+def test_an_ignored_entry_is_reported_with_its_path() -> None:
     current = active_entries(Spec(users=(Member("*"),)), NOW)
     found = ReconcileResult(OURS, current)
     assert said(found)["Ready"] == ("False", "InvalidSubject")
@@ -173,7 +173,7 @@ def test_an_entry_left_out_is_told_with_its_place() -> None:
     assert "spec.users[0]" in condition.message
 
 
-def test_sudo_that_does_not_work_yet_is_told() -> None:
+def test_sudo_that_does_not_work_yet_is_reported() -> None:
     found = ReconcileResult(OURS, NOBODY, sudoer_problems=("alice: not allowed", "bob: wrong"))
     assert said(found)["Ready"] == ("False", "SudoNotReady")
     condition = build_status(LNS, found, NOW).condition("Ready")
@@ -181,13 +181,13 @@ def test_sudo_that_does_not_work_yet_is_told() -> None:
     assert condition.message == "kubectl sudo: alice: not allowed; bob: wrong"
 
 
-def test_what_is_still_to_come_is_told() -> None:
+def test_a_namespace_that_is_not_created_yet_is_reported() -> None:
     condition = build_status(LNS, ReconcileResult(ABSENT, NOBODY), NOW).condition("Ready")
     assert condition
     assert condition.message == "The namespace could not be created yet."
 
 
-def test_a_refused_name_is_told_whatever_else_was_found() -> None:
+def test_a_reserved_name_is_reported_whatever_else_was_found() -> None:
     found = ReconcileResult(FOREIGN, NOBODY, refusal=RESERVED, failures=(FORBIDDEN,))
     assert set(said(found).values()) == {("False", "ReservedName")}
     condition = build_status(LNS, found, NOW).condition("Ready")
@@ -195,7 +195,7 @@ def test_a_refused_name_is_told_whatever_else_was_found() -> None:
     assert '"default" is reserved' in condition.message
 
 
-def test_a_conflict_says_what_to_do() -> None:
+def test_the_message_of_a_conflict_states_the_remedy() -> None:
     condition = build_status(LNS, ReconcileResult(FOREIGN, NOBODY), NOW).condition("Ready")
     assert condition
     assert 'namespaces "team-a" already exists' in condition.message
@@ -214,7 +214,7 @@ def test_messages_stay_short_enough_for_events() -> None:
         assert all(len(c.message) <= 1024 for c in build_status(LNS, found, NOW).conditions)
 
 
-def test_the_rest_of_the_status_is_what_was_found() -> None:
+def test_the_status_contains_the_uid_the_group_and_the_counts_of_the_result() -> None:
     alice = Subject(SubjectKind.USER, "alice")
     current = ActiveEntries((alice, alice), (alice,), ())
     found = ReconcileResult(OURS, current, namespace_uid="n-1", sudoers_group="team-a-sudoers")
@@ -233,7 +233,7 @@ def as_written(lns: LNamespace, new: Status) -> LNamespace:
 
 
 @given(lnamespaces(), st.sampled_from(Ownership))
-def test_when_only_time_has_passed_there_is_nothing_to_write(
+def test_the_status_does_not_change_when_only_time_has_passed(
     lns: LNamespace, whose: Ownership
 ) -> None:
     found = ReconcileResult(
@@ -243,7 +243,7 @@ def test_when_only_time_has_passed_there_is_nothing_to_write(
     assert build_status(told, found, LATER) == told.status
 
 
-def test_a_transition_is_when_the_status_changed_and_not_when_the_reason_did() -> None:
+def test_the_transition_time_follows_the_status_and_not_the_reason() -> None:
     def since(lns: LNamespace) -> Condition:
         condition = lns.status.condition("AccessReady")
         assert condition
@@ -277,15 +277,15 @@ def broken(before: Status) -> LNamespace:
     return listed.lns
 
 
-def test_a_broken_spec_leaves_the_status_known() -> None:
-    """Its UID proves whose the Namespace is."""
+def test_an_invalid_spec_leaves_the_status_readable() -> None:
+    """The namespace UID in the status proves the ownership of the Namespace."""
     found = ReconcileResult(OURS, ActiveEntries((), (), ()), "n-1", "team-a-sudoers")
     before = build_status(LNS, found, NOW)
     assert broken(before).status == before
     assert broken(before).metadata.generation == 4
 
 
-def test_a_broken_spec_is_told_and_takes_nothing_back_that_was_known() -> None:
+def test_an_invalid_spec_is_reported_and_keeps_the_known_status() -> None:
     before = build_status(LNS, ReconcileResult(OURS, NOBODY, "n-1", "team-a-sudoers"), NOW)
     told = build_unreadable_status(broken(before), "x - at `$.spec.users`", LATER)
     ready = told.condition("Ready")
@@ -300,12 +300,12 @@ def test_a_broken_spec_is_told_and_takes_nothing_back_that_was_known() -> None:
     assert told.observed_generation == 4
 
 
-def test_a_broken_spec_is_told_once() -> None:
+def test_an_invalid_spec_is_reported_once() -> None:
     told = build_unreadable_status(broken(Status()), "x", NOW)
     assert build_unreadable_status(broken(told), "x", LATER) == told
 
 
-def test_a_status_that_cannot_be_read_either_is_begun_anew() -> None:
+def test_an_unreadable_status_is_replaced_by_an_empty_status() -> None:
     raw = b'{"metadata": {"name": "a", "resourceVersion": "1"}, "spec": 7, "status": {"counts": 7}}'
     listed = read_lnamespace(raw)
     assert listed.problem
@@ -319,13 +319,15 @@ def test_a_status_that_cannot_be_read_either_is_begun_anew() -> None:
     ("value", "observed", "expected"),
     [("True", 3, True), ("True", 2, False), ("False", 3, False), ("Unknown", 3, False)],
 )
-def test_ready_speaks_of_the_present_generation(value: str, observed: int, expected: bool) -> None:
+def test_ready_counts_only_for_the_present_generation(
+    value: str, observed: int, expected: bool
+) -> None:
     ready = Condition("Ready", value, "x", "", NOW)
     told = Status(observed_generation=observed, conditions=(ready,))
     assert is_ready(msgspec.structs.replace(LNS, status=told)) is expected
 
 
-def test_what_was_never_told_is_not_ready() -> None:
+def test_an_lnamespace_without_a_status_is_not_ready() -> None:
     assert not is_ready(LNS)
 
 
@@ -342,7 +344,7 @@ def test_what_was_never_told_is_not_ready() -> None:
         ((INVALID, UNREACHABLE, FORBIDDEN), UNREACHABLE),
     ],
 )
-def test_what_waiting_can_help_is_tried_again_soon(
+def test_a_retryable_failure_is_the_worst_failure_of_an_outcome(
     failures: Sequence[errors.ClusterError], worst: errors.ClusterError | None
 ) -> None:
     assert RequeueResult(failures).decisive_failure is worst

@@ -72,7 +72,7 @@ def told(desk: Desk) -> tuple[str, str]:
     return status["sudoersGroup"], status["sudoUser"]
 
 
-async def test_sudo_by_account_from_the_start(desk: Desk) -> None:
+async def test_a_new_lnamespace_gets_only_the_objects_of_sudo_by_account(desk: Desk) -> None:
     await at_home(desk, BY_ACCOUNT)
     assert set(desk.cluster.objects) >= BY_ACCOUNT_OBJECTS
     assert not set(desk.cluster.objects) & {*BY_GROUP_OBJECTS, SELF_BINDING, SELF_ROLE}
@@ -81,10 +81,10 @@ async def test_sudo_by_account_from_the_start(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("conventions", "of_alice"), [(BY_GROUP, 2), (BY_ACCOUNT, 0)])
-async def test_what_an_lnamespace_costs(
+async def test_a_new_lnamespace_needs_seven_creations_and_one_patch(
     desk: Desk, conventions: Conventions, of_alice: int
 ) -> None:
-    """Its 7 objects and 1 status, and by group 2 for a sudoer whom nobody listed before."""
+    """A sudoer whom no other LNamespace lists needs two more creations in the group layout."""
     switch(desk, conventions)
     desk.lnamespace(sudoers=[ENTRY])
     desk.cluster.written()
@@ -95,7 +95,7 @@ async def test_what_an_lnamespace_costs(
     assert sorted(asked) == ["PATCH", *["POST"] * 7]
 
 
-async def test_what_is_new_is_there_before_what_was_goes(desk: Desk) -> None:
+async def test_the_new_layout_is_created_before_the_previous_layout_is_deleted(desk: Desk) -> None:
     for old, new, gone in (
         (BY_GROUP, BY_ACCOUNT, BY_GROUP_OBJECTS),
         (BY_ACCOUNT, BY_GROUP, BY_ACCOUNT_OBJECTS),
@@ -119,7 +119,7 @@ async def test_what_is_new_is_there_before_what_was_goes(desk: Desk) -> None:
         assert desk.cluster.written() == []
 
 
-async def test_until_then_sudoers_edit_the_lnamespace_by_either(desk: Desk) -> None:
+async def test_sudoers_edit_the_lnamespace_by_both_layouts_during_the_change(desk: Desk) -> None:
     editors = f"{BINDINGS}/{EDITOR}"
     await at_home(desk, BY_GROUP)
     switch(desk, BY_ACCOUNT)
@@ -129,8 +129,8 @@ async def test_until_then_sudoers_edit_the_lnamespace_by_either(desk: Desk) -> N
     assert desk.subjects(editors) == ["team-a"]
 
 
-async def test_what_cannot_be_made_leaves_everybody_with_what_was(desk: Desk) -> None:
-    """`kubectl sudo` goes by the status: it must not say what does not work yet."""
+async def test_the_status_names_the_previous_layout_while_the_new_layout_fails(desk: Desk) -> None:
+    """`kubectl sudo` reads the status, which must not name a layout that does not work yet."""
     for old, new, path, identity in (
         (BY_GROUP, BY_ACCOUNT, ACCOUNT_ROLES, ("team-a-sudoers", "")),
         (BY_ACCOUNT, BY_GROUP, ROLES, ("", ACCOUNT)),
@@ -149,8 +149,8 @@ async def test_what_cannot_be_made_leaves_everybody_with_what_was(desk: Desk) ->
         await desk.reconcile()
 
 
-async def test_a_users_binding_does_not_look_like_another_layout(desk: Desk) -> None:
-    """Who is in group team-a-sudoers by login would edit the LNamespace meanwhile."""
+async def test_a_binding_made_by_a_user_is_not_taken_for_the_previous_layout(desk: Desk) -> None:
+    """Members of group team-a-sudoers by login could edit the LNamespace otherwise."""
     await at_home(desk, BY_ACCOUNT)
     listed = desk.cache.lnamespace("team-a")
     assert listed
@@ -161,7 +161,7 @@ async def test_a_users_binding_does_not_look_like_another_layout(desk: Desk) -> 
     assert desk.cluster.written() == [("DELETE", SUDOERS)]
 
 
-async def test_what_was_does_not_go_before_the_status_says_so(desk: Desk) -> None:
+async def test_the_previous_layout_is_kept_until_the_status_is_written(desk: Desk) -> None:
     await at_home(desk, BY_GROUP)
     switch(desk, BY_ACCOUNT)
     desk.cluster.refusals["PATCH", f"{LNS}/status"] = 403
@@ -174,7 +174,7 @@ async def test_what_was_does_not_go_before_the_status_says_so(desk: Desk) -> Non
     assert not BY_GROUP_OBJECTS & set(desk.cluster.objects)
 
 
-async def test_what_cannot_be_made_leaves_what_was_and_says_so(desk: Desk) -> None:
+async def test_the_previous_layout_is_kept_and_a_failure_of_the_new_is_reported(desk: Desk) -> None:
     await at_home(desk, BY_GROUP)
     desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
     switch(desk, BY_ACCOUNT)
@@ -184,7 +184,7 @@ async def test_what_cannot_be_made_leaves_what_was_and_says_so(desk: Desk) -> No
     assert desk.conditions["AccessReady"][0] == "False"
 
 
-async def test_who_is_revoked_meanwhile_loses_what_was_too(desk: Desk) -> None:
+async def test_a_sudoer_revoked_during_the_change_loses_the_previous_layout_too(desk: Desk) -> None:
     await at_home(desk, BY_GROUP)
     desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
     switch(desk, BY_ACCOUNT)
@@ -193,7 +193,7 @@ async def test_who_is_revoked_meanwhile_loses_what_was_too(desk: Desk) -> None:
     assert desk.subjects(GROUP_BINDING) == ["bob"]
 
 
-async def test_a_revocation_that_fails_where_sudo_goes_by_what_was_is_tried_again(
+async def test_a_failed_revocation_in_the_previous_layout_is_retried(
     desk: Desk,
 ) -> None:
     await at_home(desk, BY_ACCOUNT)
@@ -204,8 +204,10 @@ async def test_a_revocation_that_fails_where_sudo_goes_by_what_was_is_tried_agai
     assert told(desk) == ("", ACCOUNT)
 
 
-async def test_a_refused_change_of_what_was_does_not_keep_it_for_ever(desk: Desk) -> None:
-    """The policies of the new layout let nobody be added to what the former one made."""
+async def test_a_refused_change_does_not_prevent_the_deletion_of_the_previous_layout(
+    desk: Desk,
+) -> None:
+    """The policies of the new layout refuse additions to objects of the previous layout."""
     await at_home(desk, BY_GROUP)
     desk.cluster.refusals["PATCH", GROUP_BINDING] = 403
     switch(desk, BY_ACCOUNT)
@@ -216,7 +218,7 @@ async def test_a_refused_change_of_what_was_does_not_keep_it_for_ever(desk: Desk
     assert desk.subjects(ACCOUNT_BINDING) == ["alice", "bob"]
 
 
-async def test_a_person_needs_their_own_objects_as_long_as_one_lnamespace_goes_by_the_group(
+async def test_a_person_keeps_their_objects_while_an_lnamespace_uses_the_group_layout(
     desk: Desk,
 ) -> None:
     await at_home(desk, BY_GROUP)
@@ -230,7 +232,7 @@ async def test_a_person_needs_their_own_objects_as_long_as_one_lnamespace_goes_b
     assert not set(desk.cluster.objects) & {SELF_BINDING, SELF_ROLE}
 
 
-async def test_the_account_stays_until_every_sudoer_may_impersonate_themselves(
+async def test_the_account_layout_is_kept_until_every_sudoer_may_use_the_group_layout(
     desk: Desk,
 ) -> None:
     await at_home(desk, BY_ACCOUNT)
@@ -252,7 +254,7 @@ async def test_the_account_stays_until_every_sudoer_may_impersonate_themselves(
     assert told(desk) == ("team-a-sudoers", "")
 
 
-async def test_one_that_was_ready_before_is_looked_at_again_when_its_sudoers_are(
+async def test_a_ready_lnamespace_is_requeued_once_when_its_sudoers_become_ready(
     desk: Desk,
 ) -> None:
     await at_home(desk, BY_ACCOUNT)
@@ -268,7 +270,9 @@ async def test_one_that_was_ready_before_is_looked_at_again_when_its_sudoers_are
     assert desk.woken == []
 
 
-async def test_where_nobody_may_have_anything_what_was_goes_too(desk: Desk) -> None:
+async def test_the_previous_layout_is_deleted_too_when_the_name_becomes_reserved(
+    desk: Desk,
+) -> None:
     """As where the name was reserved meanwhile."""
     await at_home(desk, BY_GROUP)
     switch(desk, BY_ACCOUNT)
@@ -277,7 +281,9 @@ async def test_where_nobody_may_have_anything_what_was_goes_too(desk: Desk) -> N
     assert not {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS} & set(desk.cluster.objects)
 
 
-async def test_a_deleted_lnamespace_takes_what_either_layout_made(desk: Desk) -> None:
+async def test_the_deletion_of_an_lnamespace_deletes_the_objects_of_both_layouts(
+    desk: Desk,
+) -> None:
     await at_home(desk, BY_GROUP)
     switch(desk, BY_ACCOUNT)
     desk.cluster.refusals["POST", ACCOUNT_ROLES] = 403
@@ -287,8 +293,8 @@ async def test_a_deleted_lnamespace_takes_what_either_layout_made(desk: Desk) ->
     assert not {*BY_GROUP_OBJECTS, *BY_ACCOUNT_OBJECTS} & set(desk.cluster.objects)
 
 
-async def test_a_renamed_person_is_no_news_by_account(desk: Desk) -> None:
-    """Who is a sudoer is said in the LNamespace's own binding, and nowhere else."""
+async def test_another_sudoer_changes_only_one_binding_in_the_account_layout(desk: Desk) -> None:
+    """Only the LNamespace's own binding names its sudoers."""
     await at_home(desk, BY_ACCOUNT)
     desk.lnamespace(sudoers=[BOB_ENTRY])
     await desk.reconcile()

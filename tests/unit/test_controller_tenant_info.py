@@ -58,7 +58,7 @@ def costs(found: Iterable[LClusterCost]) -> list[tuple[str, str, Decimal]]:
     return [(each.month, each.cost_center, each.cost) for each in found]
 
 
-def test_a_bill_says_who_pays_and_since_when_and_not_who_made_it_so() -> None:
+def test_the_bill_states_the_charge_and_its_start_but_not_its_author() -> None:
     assert info_data(PAID, (), ContentLimits()) == {
         "costCenter": "4711",
         "team": "payments",
@@ -66,7 +66,7 @@ def test_a_bill_says_who_pays_and_since_when_and_not_who_made_it_so() -> None:
     }
 
 
-def test_amounts_keep_all_their_digits(tmp_path: Path) -> None:
+def test_amounts_keep_all_their_decimal_digits(tmp_path: Path) -> None:
     text = info_data(PAID, reports(tmp_path, m2026_10=REPORT).costs_for("uid-a"), ContentLimits())[
         "costs.json"
     ]
@@ -79,7 +79,7 @@ def test_amounts_keep_all_their_digits(tmp_path: Path) -> None:
     assert len(json.loads(text)) == 2
 
 
-def test_an_lcluster_reads_costs_by_its_uid_and_never_those_of_an_earlier_one(
+def test_costs_are_selected_by_the_uid_of_the_lcluster(
     tmp_path: Path,
 ) -> None:
     found = reports(tmp_path, m2026_10=REPORT)
@@ -89,20 +89,20 @@ def test_an_lcluster_reads_costs_by_its_uid_and_never_those_of_an_earlier_one(
     assert found.costs_for("") == ()
 
 
-def test_rows_of_one_payer_are_summed() -> None:
+def test_rows_of_the_same_cost_centre_are_summed() -> None:
     rows = [{"lcluster_uid": "u", "cost_center": "1", "currency": "CAD", "cost": 0.1}] * 3
     (found,) = decode_report("2026-10", json.dumps(rows).encode())["u"]
     assert found.cost == Decimal("0.3")
 
 
-def test_the_latest_month_is_first(tmp_path: Path) -> None:
+def test_the_latest_month_is_listed_first(tmp_path: Path) -> None:
     row = '[{"lcluster_uid": "u", "cost_center": "1", "cost": %s}]'
     found = reports(tmp_path, m2026_09=row % 1, m2026_11=row % 3, m2026_10=row % 2)
     assert [each.month for each in found.costs_for("u")] == ["2026-11", "2026-10", "2026-09"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[{}]", '[{"cost": "x"}]', "null"])
-def test_a_report_that_cannot_be_read_changes_nothing(text: str, tmp_path: Path) -> None:
+def test_an_unreadable_report_changes_nothing(text: str, tmp_path: Path) -> None:
     found = reports(tmp_path, m2026_10=REPORT)
     before = found.costs_for("uid-a")
     (tmp_path / "2026-10.json").write_text(text)
@@ -112,7 +112,7 @@ def test_a_report_that_cannot_be_read_changes_nothing(text: str, tmp_path: Path)
         decode_report("2026-10", text.encode())
 
 
-def test_a_report_that_changes_or_goes_is_noticed_once(tmp_path: Path) -> None:
+def test_a_changed_or_deleted_report_is_noticed_once(tmp_path: Path) -> None:
     found = reports(tmp_path, m2026_10=REPORT)
     assert not found.refresh()
     (tmp_path / "2026-10.json").write_text('[{"lcluster_uid": "uid-a", "cost": 5}]')
@@ -125,7 +125,7 @@ def test_a_report_that_changes_or_goes_is_noticed_once(tmp_path: Path) -> None:
     assert not found.refresh()
 
 
-def test_other_files_and_a_missing_folder_are_no_reports(tmp_path: Path) -> None:
+def test_other_files_and_a_missing_folder_are_ignored(tmp_path: Path) -> None:
     for name in ("2026-13.json", "notes.txt", "..data"):
         (tmp_path / name).write_text(REPORT)
     assert reports(tmp_path).costs_for("uid-a") == ()
@@ -133,7 +133,7 @@ def test_other_files_and_a_missing_folder_are_no_reports(tmp_path: Path) -> None
     assert not CostReports().refresh()
 
 
-async def test_a_bill_is_written_only_when_it_says_something_else(tmp_path: Path) -> None:
+async def test_the_bill_is_written_only_when_its_content_changes(tmp_path: Path) -> None:
     async with cluster() as server, client_of(server.url) as client:
         found = reports(tmp_path)
         bill = TenantInfo(client, found)
@@ -156,7 +156,7 @@ async def test_another_controller_reads_the_bill_and_does_not_write_it() -> None
         assert [verb for verb, _ in server.written()] == ["GET"]
 
 
-def test_limits_are_told_where_there_are_any_and_an_lclusters_own_go_first() -> None:
+def test_the_bill_states_limits_and_prefers_those_of_the_lcluster() -> None:
     limits = ContentLimits(namespaces=200, definitions=0)
     assert info_data(PAID, (), limits)["limits.namespaces"] == "200"
     assert "limits.customResourceDefinitions" not in info_data(PAID, (), limits)
@@ -167,7 +167,7 @@ def test_limits_are_told_where_there_are_any_and_an_lclusters_own_go_first() -> 
     assert found["limits.customResourceDefinitions"] == "7"
 
 
-async def test_what_a_bill_says_no_more_is_taken_out() -> None:
+async def test_keys_that_no_longer_apply_are_removed_from_the_bill() -> None:
     other = msgspec.structs.replace(PAID, spec=LClusterSpec(billing=Billing(cost_center="1")))
     async with cluster() as server, client_of(server.url) as client:
         assert await TenantInfo(client).ensure(PAID, public()) == []
@@ -175,7 +175,7 @@ async def test_what_a_bill_says_no_more_is_taken_out() -> None:
         assert server.objects[INFO]["data"] == {"costCenter": "1"}
 
 
-async def test_a_bill_is_made_anew_in_a_new_namespace_and_not_in_one_that_ends() -> None:
+async def test_the_bill_is_recreated_in_a_new_but_not_in_a_terminating_namespace() -> None:
     async with cluster() as server, client_of(server.url) as client:
         bill = TenantInfo(client)
         ends = public(deletionTimestamp="2026-01-01T00:00:00Z")
@@ -188,7 +188,7 @@ async def test_a_bill_is_made_anew_in_a_new_namespace_and_not_in_one_that_ends()
         assert INFO in server.objects
 
 
-async def test_a_failure_is_told_and_tried_again() -> None:
+async def test_a_failure_is_returned_and_retried() -> None:
     async with cluster() as server, client_of(server.url) as client:
         server.refusals["POST", INFO.rpartition("/")[0]] = 403
         bill = TenantInfo(client)

@@ -59,17 +59,17 @@ def broken(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_of_a_page_has_a_target(page: Path) -> None:
     assert broken(page) == []
 
 
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A title\n[1](#a-title) [2](#b) [3](gone.md) [4](page.md#a-title)\n")
     assert broken(page) == ["#b", "gone.md"]
 
 
-def test_the_modules_that_the_architecture_names_are_there() -> None:
+def test_every_module_named_in_the_architecture_exists() -> None:
     text = (DOCS / "architecture.md").read_text()
     there = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "operator").rglob("*.py")]
     named = set(re.findall(r"[a-z_/]+\.py\b", text))
@@ -77,7 +77,7 @@ def test_the_modules_that_the_architecture_names_are_there() -> None:
     assert {name for name in named if not any(path.endswith(f"/{name}") for path in there)} == set()
 
 
-def test_the_folders_that_contributing_names_are_all_that_there_are() -> None:
+def test_contributing_lists_exactly_the_folders_of_the_package() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     package = ROOT / "operator" / "lnamespace"
     folders = {path.parent.name for path in package.glob("*/__init__.py")}
@@ -85,7 +85,7 @@ def test_the_folders_that_contributing_names_are_all_that_there_are() -> None:
     assert listed == folders
 
 
-def test_the_reference_is_what_the_code_says(tmp_path: Path) -> None:
+def test_the_committed_reference_matches_the_generated_reference(tmp_path: Path) -> None:
     kept = {path.name: path.read_text() for path in (DOCS / "reference").iterdir()}
     assert kept == generated(tmp_path), "run `make reference`"
 
@@ -122,7 +122,7 @@ def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     assert "finance-analyst" in (tmp_path / "searchindex.js").read_text()
 
 
-def test_each_broken_link_breaks_the_site(tmp_path: Path) -> None:
+def test_each_broken_link_fails_the_build_of_the_site(tmp_path: Path) -> None:
     links, docs = ("gone.md", "#nowhere", "page.md#nowhere"), tmp_path / "docs"
     docs.mkdir()
     lines = (f"[link]({link})\n" for link in links)

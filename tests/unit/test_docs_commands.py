@@ -109,12 +109,12 @@ def flags(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_that_is_shown_exists(page: Path) -> None:
+def test_every_command_shown_on_a_page_exists(page: Path) -> None:
     found = [(shlex.join(words), wrong(words)) for words in commands(page.read_text())]
     assert [each for each in found if each[1]] == []
 
 
-def test_commands_are_found_on_the_pages() -> None:
+def test_more_than_100_commands_are_found_on_the_pages() -> None:
     found = [words for page in PAGES for words in commands(page.read_text())]
     assert len(found) > 100
 
@@ -131,6 +131,6 @@ def test_commands_are_found_on_the_pages() -> None:
         "kubectl create lns team-a --cost-centre 4711",
     ],
 )
-def test_a_command_that_does_not_exist_is_found(line: str) -> None:
+def test_a_command_that_does_not_exist_is_reported(line: str) -> None:
     [words] = commands(f"```console\nalice$ {line}\nsome output\n```\n")
     assert wrong(words) is not None

@@ -20,7 +20,7 @@ from lnamespace import errors
         (errors.Invalid, False),
     ],
 )
-def test_a_type_says_whether_waiting_can_help(
+def test_the_type_of_an_error_determines_whether_it_is_retryable(
     error: type[errors.ClusterError], retryable: bool
 ) -> None:
     assert error.retryable is retryable
@@ -34,7 +34,7 @@ def test_every_type_of_a_cluster_error_is_in_the_documented_tree() -> None:
         assert kind.__name__ in (errors.__doc__ or "")
 
 
-def test_an_error_keeps_what_the_server_said() -> None:
+def test_an_error_keeps_the_message_status_and_retry_after_of_the_server() -> None:
     error = errors.Throttled("slowly", status=429, retry_after=3)
     assert (str(error), error.status, error.retry_after) == ("slowly", 429, 3)
     silent = errors.Unreachable("cut")

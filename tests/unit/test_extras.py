@@ -42,7 +42,7 @@ def run(bare: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
         ("bigquery://fin-ops/billing", "bigquery"),
     ],
 )
-def test_a_driver_that_is_not_installed_is_named_by_its_extra(
+def test_the_error_for_a_missing_driver_names_the_extra_to_install(
     url: str, extra: str, bare: dict[str, str]
 ) -> None:
     done = run(bare, "ledger", "create-table", f"--ledger-url={url}")
@@ -53,14 +53,14 @@ def test_a_driver_that_is_not_installed_is_named_by_its_extra(
     assert "Traceback" not in done.stderr
 
 
-def test_a_driver_that_somebody_chose_is_not_ours_to_install(bare: dict[str, str]) -> None:
+def test_the_error_for_a_missing_custom_driver_names_no_extra(bare: dict[str, str]) -> None:
     done = run(bare, "ledger", "intervals", "--ledger-url=postgresql+psycopg2://db/x")
     assert done.returncode == 1
     assert "psycopg2" in done.stderr
     assert "lnamespace[" not in done.stderr
 
 
-def test_without_any_driver_sqlite_is_there(bare: dict[str, str], tmp_path: Path) -> None:
+def test_sqlite_works_without_any_installed_driver(bare: dict[str, str], tmp_path: Path) -> None:
     url = f"--ledger-url=sqlite:///{tmp_path}/ledger.db"
     assert run(bare, "ledger", "create-table", url).returncode == 0
     done = run(bare, "ledger", "intervals", url)
@@ -68,7 +68,7 @@ def test_without_any_driver_sqlite_is_there(bare: dict[str, str], tmp_path: Path
 
 
 @pytest.mark.parametrize("words", [("--help",), ("controller", "--help"), ("render", "crd")])
-def test_what_needs_no_database_needs_no_driver(
+def test_commands_without_a_database_need_no_driver(
     words: tuple[str, ...], bare: dict[str, str]
 ) -> None:
     assert run(bare, *words).returncode == 0
@@ -81,7 +81,7 @@ def test_the_controller_and_the_webhook_start_without_a_driver(bare: dict[str, s
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_directory_without_its_library_is_named_by_its_extra(bare: dict[str, str]) -> None:
+def test_the_error_for_a_missing_directory_library_names_the_extra(bare: dict[str, str]) -> None:
     code = (
         "from lnamespace.payers.directory import _CloudIdentityDirectory\n"
         "from lnamespace.errors import PayersError\n"
@@ -94,7 +94,7 @@ def test_a_directory_without_its_library_is_named_by_its_extra(bare: dict[str, s
     assert "cloud-identity" in EXTRAS
 
 
-def test_all_is_what_the_image_has() -> None:
+def test_the_extra_all_contains_the_requirements_of_the_image() -> None:
     """The image installs requirements/run.txt."""
     whole = re.search(r"\[(.*)\]", EXTRAS["all"][0])
     assert whole

@@ -69,7 +69,7 @@ def lines(
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_a_line_is_an_event_of_the_api_servers_audit_log(tmp_path: Path) -> None:
+def test_a_line_has_the_format_of_the_api_servers_audit_log(tmp_path: Path) -> None:
     (line,) = lines(tmp_path, record(), exchange())
     assert line.pop("stageTimestamp") > "2026-11-23T"
     request = cast(ResourceRequest, record().request)
@@ -104,32 +104,32 @@ def test_a_line_is_an_event_of_the_api_servers_audit_log(tmp_path: Path) -> None
     }
 
 
-def test_sudo_is_told_as_the_person_and_what_they_act_as(tmp_path: Path) -> None:
+def test_sudo_is_recorded_with_the_user_and_the_impersonated_user(tmp_path: Path) -> None:
     (line,) = lines(tmp_path, record(acting=SUDO), exchange())
     assert line["user"]["username"] == "alice"
     assert line["impersonatedUser"]["groups"] == ["system:masters", "system:authenticated"]
 
 
-def test_a_watch_is_told_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:
+def test_a_watch_is_recorded_at_its_start_and_at_its_end(tmp_path: Path) -> None:
     watch = record(request=asked("pods", "watch"))
     told = lines(tmp_path, watch, exchange(), stream=True)
     assert [each["stage"] for each in told] == ["ResponseStarted", "ResponseComplete"]
 
 
-def test_a_long_list_is_told_once_though_its_answer_is_streamed(tmp_path: Path) -> None:
+def test_a_long_list_is_recorded_once_although_its_answer_is_streamed(tmp_path: Path) -> None:
     told = lines(tmp_path, record(), exchange(), stream=True)
     assert [each["stage"] for each in told] == ["ResponseComplete"]
 
 
-def test_a_refusal_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_a_refusal_is_recorded_with_its_reason(tmp_path: Path) -> None:
     refused = forbidden(record().request.resource.group_resource, "", "no").status  # type: ignore[union-attr]
     (line,) = lines(tmp_path, record(allowed=False, refused=refused), exchange(403))
     assert line["annotations"]["authorization.k8s.io/decision"] == "forbid"
     assert (line["responseStatus"]["reason"], line["responseStatus"]["code"]) == ("Forbidden", 403)
 
 
-def test_who_is_not_let_in_is_told_to_the_platform_alone(tmp_path: Path) -> None:
-    """Another tenant's account would be a name that this tenant must not learn of."""
+def test_a_caller_of_another_tenant_is_recorded_for_the_platform_only(tmp_path: Path) -> None:
+    """This tenant must not learn the name of another tenant's account."""
     login = Login("system:serviceaccount:beta-prod:robot")
     stranger = RequestRecord("id-2", MOMENT, login)
     (line,) = lines(tmp_path, stranger, exchange(403))
@@ -138,7 +138,9 @@ def test_who_is_not_let_in_is_told_to_the_platform_alone(tmp_path: Path) -> None
     assert line["requestURI"].startswith("/clusters/acme/")
 
 
-def test_nobody_is_anonymous_and_a_client_that_left_has_no_answer(tmp_path: Path) -> None:
+def test_a_request_without_a_login_is_anonymous_and_without_an_answer_has_no_status(
+    tmp_path: Path,
+) -> None:
     (line,) = lines(tmp_path, RequestRecord("id-3", MOMENT), exchange(0))
     assert line["user"] == {"username": "system:anonymous"}
     assert "responseStatus" not in line
@@ -153,7 +155,9 @@ def test_nobody_is_anonymous_and_a_client_that_left_has_no_answer(tmp_path: Path
         (b"", ""),
     ],
 )
-def test_what_was_created_is_told_by_its_name(tmp_path: Path, created: bytes, name: str) -> None:
+def test_a_creation_is_recorded_with_the_name_of_the_created_object(
+    tmp_path: Path, created: bytes, name: str
+) -> None:
     """The path of a creation has no name, and kubectl sends protobuf."""
     sent = exchange(201)
     sent.created = created

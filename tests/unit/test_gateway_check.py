@@ -61,7 +61,7 @@ def told(**state: Any) -> list[str]:
     return [f"{each.severity}: {each.about}: {each.found}" for each in found]
 
 
-def test_a_cluster_that_is_as_it_should_be_has_no_findings() -> None:
+def test_a_correctly_configured_cluster_has_no_findings() -> None:
     own = (
         thing("acme-prod", tenant="acme"),
         thing("acme-deployer", CLUSTER_ROLE, "acme"),
@@ -155,7 +155,9 @@ def test_a_cluster_that_is_as_it_should_be_has_no_findings() -> None:
         ),
     ],
 )
-def test_each_thing_is_told_once(state: dict[str, Any], severity: Severity, words: str) -> None:
+def test_each_finding_is_reported_once_with_its_severity(
+    state: dict[str, Any], severity: Severity, words: str
+) -> None:
     about = [each for each in told(**state) if words in each]
     assert [each.partition(":")[0] for each in about] == [severity]
 
@@ -168,7 +170,7 @@ def test_names_of_kubernetes_kinds_and_of_reserved_words_are_no_findings() -> No
     assert told(kinds=kinds, objects=objects, accounts=("default",)) == []
 
 
-def test_a_binding_for_everybody_is_told_and_those_of_every_api_server_are_not() -> None:
+def test_a_binding_for_everybody_is_reported_unless_it_is_a_default_binding() -> None:
     """A pod of one LCluster would read what is in the namespaces of all others."""
     everybody = (RbacSubject("Group", "system:authenticated"),)
     team = (RbacSubject("Group", "team"), RbacSubject("User", "system:authenticated"))
@@ -185,14 +187,14 @@ def test_a_binding_for_everybody_is_told_and_those_of_every_api_server_are_not()
     assert found[0].startswith("warning: clusterrolebindings all: gives view")
 
 
-def test_a_gateway_that_is_not_switched_on_lacks_no_single_right() -> None:
+def test_a_disabled_gateway_is_reported_once_and_not_for_each_missing_right() -> None:
     found = find_problems(
         PlatformState(NAMES, ACCOUNT, needed=1, missing=(NOBODY,), version=(1, 36))
     )
     assert [(each.severity, each.about) for each in found] == [(Severity.NOTE, ACCOUNT)]
 
 
-def test_a_fence_that_is_missing_is_told() -> None:
+def test_a_missing_admission_policy_binding_is_reported() -> None:
     state = PlatformState(NAMES, ACCOUNT, needed=1, objects=FENCES[:1])
     (found,) = find_problems(state)
     assert (found.severity, found.about) == (
@@ -201,7 +203,7 @@ def test_a_fence_that_is_missing_is_told() -> None:
     )
 
 
-def test_the_worst_stands_first_and_long_lists_are_cut() -> None:
+def test_findings_are_sorted_by_severity_and_long_lists_are_shortened() -> None:
     names = [thing(f"team{number}-x") for number in range(20)]
     found = told(objects=[*names, thing("acme-old")])
     assert [each.partition(":")[0] for each in found] == ["problem", "note"]
@@ -209,7 +211,7 @@ def test_the_worst_stands_first_and_long_lists_are_cut() -> None:
     assert "and 12 more" in found[1]
 
 
-def test_rights_read_as_kubectl_says_them() -> None:
+def test_rights_are_written_as_in_kubectl() -> None:
     rights = {str(each) for each in needed_rights(NAMES, ACCOUNT)}
     assert "impersonate serviceaccounts acme in lnamespace-clusters" in rights
     assert "impersonate serviceaccounts lnamespace-gateway in lnamespace-system" in rights
@@ -217,13 +219,13 @@ def test_rights_read_as_kubectl_says_them() -> None:
     assert "watch lclusters.tenancy.loblaw.digital" in rights
 
 
-def test_cells_do_nothing_to_a_terminal() -> None:
+def test_escape_sequences_in_table_cells_are_quoted() -> None:
     out = io.StringIO()
     print_table(Console(file=out), ("A", "B"), [("", ("\x1b[31mred", ""))])
     assert out.getvalue() == "A\n'\\x1b[31mred'\n"
 
 
-def test_a_published_kind_that_is_there_is_no_warning_and_not_said_to_be_hidden() -> None:
+def test_an_existing_published_kind_is_reported_neither_as_missing_nor_as_hidden() -> None:
     definitions = [
         thing(f"{plural}.certs.example.com", CUSTOM_RESOURCE_DEFINITION)
         for plural in ("issuers", "certificates")

@@ -28,7 +28,7 @@ HOST = "gateway.example.com"
         ("acme.gateway.example.com", "/mine/api", Destination("acme", "/mine/api")),
     ],
 )
-def test_host_and_path_name_the_cluster(
+def test_the_host_or_the_path_of_a_request_selects_the_cluster(
     server_name: str, target: str, expected: Destination
 ) -> None:
     assert find_destination(server_name, target, HOST) == expected

@@ -130,7 +130,7 @@ def test_aggregated_discovery_has_its_media_type_and_an_etag(client: Client) -> 
     assert (again.status, again.body) == (304, b"")
 
 
-def test_legacy_discovery_is_served_to_whoever_asks_for_nothing_else(client: Client) -> None:
+def test_legacy_discovery_is_served_to_clients_without_an_accept_header(client: Client) -> None:
     assert json.loads(client.get("/apis").body)["kind"] == "APIGroupList"
     assert json.loads(client.get("/api").body)["serverAddressByClientCIDRs"] == [
         {"clientCIDR": "0.0.0.0/0", "serverAddress": "acme.example.com:443"}
@@ -147,22 +147,22 @@ def test_tenants_without_custom_resources_are_served_the_same_documents(client: 
     assert b"stable.example.com" not in one.body
 
 
-def test_what_did_not_change_upstream_is_not_sent_again(client: Client) -> None:
+def test_an_unchanged_upstream_document_is_answered_by_304(client: Client) -> None:
     for _ in range(3):
         client.get("/apis", accept=AGGREGATED)
     assert client.server.asked["/apis", 200] == 1
     assert client.server.asked["/apis", 304] == 2
 
 
-def test_the_core_group_is_asked_for_once_in_a_while(client: Client) -> None:
-    """It changes with the version of the API server, and with nothing that a client does."""
+def test_the_document_of_the_core_group_is_not_requested_each_time(client: Client) -> None:
+    """The document changes only with the version of the API server."""
     for path in ("/apis", "/api", "/openapi/v2", "/apis"):
         assert client.get(path, accept="application/json").status == 200
     assert client.server.asked["/api", 200] == 1
     assert client.server.asked["/api", 304] == 0
 
 
-async def test_a_document_that_may_be_old_is_asked_for_when_it_is_older() -> None:
+async def test_a_stale_document_is_served_while_it_is_revalidated() -> None:
     server = RecordedServer()
     document = RevalidatedDocument(cast(Upstream, server), "/api", AGGREGATED, 0.05)
     first = await document.read()
@@ -183,7 +183,7 @@ def test_a_change_upstream_is_seen_by_the_next_request(client: Client) -> None:
     assert header(before, "ETag") != header(after, "ETag")
 
 
-def test_groups_of_others_do_not_exist(client: Client) -> None:
+def test_groups_of_other_tenants_are_not_found(client: Client) -> None:
     for path in ("/apis/beta-stable.example.com", "/apis/platform.example.org/v1"):
         answer = client.get(path)
         assert (answer.status, answer.body) == (404, b"404 page not found\n")
@@ -215,13 +215,15 @@ def test_a_document_of_openapi_v3_is_found_by_the_hash_of_the_index(client: Clie
     assert client.get(url, if_none_match=header(answer, "ETag")).status == 304
 
 
-def test_an_old_hash_is_redirected_to_the_new_one_at_the_same_door(client: Client) -> None:
+def test_an_old_hash_is_redirected_to_the_new_hash_under_the_same_path_prefix(
+    client: Client,
+) -> None:
     answer = client.get("/openapi/v3/api/v1?hash=OLD")
     assert answer.status == 301
     assert header(answer, "Location").startswith("/clusters/acme/openapi/v3/api/v1?hash=")
 
 
-def test_a_translated_document_is_remembered(client: Client) -> None:
+def test_a_translated_document_is_cached(client: Client) -> None:
     first = client.get("/openapi/v3/api/v1")
     second = client.get("/openapi/v3/api/v1")
     assert first.body is second.body
@@ -229,7 +231,7 @@ def test_a_translated_document_is_remembered(client: Client) -> None:
     assert header(first, "Cache-Control") == "no-cache, private"
 
 
-def test_the_merged_document_has_an_etag_of_its_own(client: Client) -> None:
+def test_the_merged_document_has_its_own_etag(client: Client) -> None:
     answer = client.get("/openapi/v2")
     upstream = f'"{hashlib.sha256(DOCUMENTS["/openapi/v2"]).hexdigest()}"'
     assert header(answer, "ETag") not in {"", upstream}
@@ -265,7 +267,7 @@ def test_a_media_type_that_is_not_served_is_refused(client: Client) -> None:
         assert refusal.value.status.code == 406
 
 
-def test_the_version_is_the_platforms_and_its_headers_are_not(client: Client) -> None:
+def test_the_version_is_served_without_the_upstream_headers(client: Client) -> None:
     answer = client.get("/version")
     assert answer.body == DOCUMENTS["/version"]
     assert answer.headers == (("content-type", "application/json"),)
@@ -278,7 +280,7 @@ def test_the_keys_of_the_issuer_are_read_at_the_tenants_address(client: Client) 
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_what_the_gateway_may_not_read_does_not_exist(client: Client, status: int) -> None:
+def test_a_path_that_the_gateway_may_not_read_is_not_found(client: Client, status: int) -> None:
     client.server.refusal = status
     with pytest.raises(Refused) as refusal:
         client.get("/livez/nonsense")
@@ -286,37 +288,37 @@ def test_what_the_gateway_may_not_read_does_not_exist(client: Client, status: in
     assert "gateway" not in refusal.value.status.message
 
 
-def test_another_failure_of_the_api_server_is_its_failure(client: Client) -> None:
+def test_another_failure_of_the_api_server_is_raised_as_a_cluster_error(client: Client) -> None:
     client.server.refusal = 503
     with pytest.raises(ClusterError):
         client.get("/livez/etcd")
 
 
-def test_a_failed_health_check_is_told(client: Client) -> None:
+def test_a_failed_health_check_is_passed_on(client: Client) -> None:
     client.server.refusal = 500
     assert client.get("/readyz").status == 500
 
 
-def test_the_list_of_paths_is_what_is_served(client: Client) -> None:
+def test_the_root_lists_only_the_paths_that_are_served(client: Client) -> None:
     paths = json.loads(client.get("/").body)["paths"]
     assert {"/apis/stable.example.com/v1", "/livez/etcd", "/openapi/v3"} <= set(paths)
     assert "/metrics" not in paths
 
 
-def test_documents_are_only_read(client: Client) -> None:
+def test_requests_other_than_get_are_refused(client: Client) -> None:
     with pytest.raises(Refused) as refusal:
         client.get("/apis", verb="post")
     assert refusal.value.status.code == 405
 
 
-def test_people_are_served_json_that_they_can_read(client: Client) -> None:
+def test_json_is_indented_for_people_and_on_request(client: Client) -> None:
     assert b'\n  "kind"' in client.get("/apis", user_agent="curl/8").body
     assert b'\n  "kind"' in client.get("/apis?pretty=true").body
     assert b'\n  "kind"' not in client.get("/apis?pretty=false", user_agent="curl/8").body
     assert b'\n  "kind"' in client.get("/apis", user_agent="curl/8", accept=AGGREGATED).body
 
 
-def test_requests_that_wait_share_one_request_upstream() -> None:
+def test_concurrent_requests_share_their_upstream_requests() -> None:
     server = RecordedServer()
     document = RevalidatedDocument(cast(Upstream, server), "/apis")
 
@@ -327,7 +329,7 @@ def test_requests_that_wait_share_one_request_upstream() -> None:
     assert sum(server.asked.values()) == 2
 
 
-def test_the_longest_unused_document_is_forgotten_first() -> None:
+def test_the_least_recently_used_document_is_evicted_first() -> None:
     cache = DocumentCache(limit=20)
     first = cache.put("first", TaggedDocument.from_body(b"12345678"))
     cache.put("second", TaggedDocument.from_body(b"12345678"))
@@ -338,7 +340,7 @@ def test_the_longest_unused_document_is_forgotten_first() -> None:
     assert cache.size == 16
 
 
-def test_a_document_that_is_larger_than_the_cache_is_not_kept() -> None:
+def test_a_document_that_is_larger_than_the_cache_is_not_cached() -> None:
     cache = DocumentCache(limit=4)
     cache.put("large", TaggedDocument.from_body(b"12345678"))
     assert cache.get("large") is None

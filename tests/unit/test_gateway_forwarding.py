@@ -35,7 +35,7 @@ def named(name: str) -> bytes:
 
 
 async def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it() -> None:
-    """The gateway waited 10 s to be let in where nothing had been made."""
+    """The gateway waited 10 s for rights in a namespace that was never created."""
     async with forwarding() as tenant:
         began = asyncio.get_running_loop().time()
         asked = tenant.ask("POST", f"{NAMESPACES}?dryRun=All", named("new"))
@@ -49,7 +49,7 @@ async def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it() -> None
 
 
 @pytest.mark.parametrize("query", ["", "?limit=5"])
-async def test_a_list_over_all_namespaces_warns_once_of_what_each_part_warns_of(query: str) -> None:
+async def test_a_list_over_all_namespaces_passes_on_a_repeated_warning_once(query: str) -> None:
     async with forwarding() as tenant:
         tenant.open("acme-a", "acme-b")
         asked = tenant.ask("GET", f"/api/v1/endpoints{query}")
@@ -65,7 +65,7 @@ async def test_a_list_over_all_namespaces_warns_once_of_what_each_part_warns_of(
 
 
 @pytest.mark.parametrize("path", ["/api/v1/endpoints", f"{NAMESPACES}/a/endpoints"])
-async def test_a_watch_warns_of_a_version_that_is_deprecated(path: str) -> None:
+async def test_a_watch_passes_on_the_warning_of_a_deprecated_version(path: str) -> None:
     async with forwarding() as tenant:
         tenant.open("acme-a", "acme-b")
         asked = tenant.ask("GET", f"{path}?watch=1")
@@ -77,7 +77,7 @@ async def test_a_watch_warns_of_a_version_that_is_deprecated(path: str) -> None:
         answered.close()
 
 
-async def test_what_the_gateway_answers_itself_is_kept_in_no_cache() -> None:
+async def test_answers_of_the_gateway_itself_may_not_be_cached() -> None:
     async with forwarding() as tenant:
         asked = tenant.ask("GET", f"{NAMESPACES}/nope/configmaps/c")
         async with asyncio.timeout(DEADLINE):
@@ -88,8 +88,8 @@ async def test_what_the_gateway_answers_itself_is_kept_in_no_cache() -> None:
 @pytest.mark.parametrize(
     "target", ["/api/v1/configmaps", "/api/v1/configmaps?limit=5", f"{NAMESPACES}/nope/configmaps"]
 )
-async def test_a_list_is_empty_where_no_namespace_is_open(target: str) -> None:
-    """In an LCluster that is being deleted it was an internal error, or refused."""
+async def test_a_list_is_empty_if_no_namespace_is_accessible(target: str) -> None:
+    """In an LCluster that is being deleted, a list was refused or an internal error."""
     async with forwarding() as tenant:
         tenant.namespaces.add("acme-last", terminating=True)
         asked = tenant.ask("GET", target)
@@ -105,7 +105,7 @@ async def test_a_list_is_empty_where_no_namespace_is_open(target: str) -> None:
         }
 
 
-async def test_a_list_is_empty_whose_last_namespace_is_closed_meanwhile() -> None:
+async def test_a_list_is_empty_if_its_last_namespace_is_closed_meanwhile() -> None:
     async with forwarding() as tenant:
         tenant.open("acme-last")
         asked = tenant.ask("GET", "/api/v1/configmaps")
@@ -121,8 +121,8 @@ async def test_a_list_is_empty_whose_last_namespace_is_closed_meanwhile() -> Non
 
 
 @pytest.mark.parametrize("path", ["/api/v1/configmaps", f"{NAMESPACES}/nope/configmaps"])
-async def test_the_initial_events_end_where_no_namespace_is_open(path: str) -> None:
-    """Clients that begin so waited without an end: there was no watch that could say it."""
+async def test_the_initial_events_end_if_no_namespace_is_accessible(path: str) -> None:
+    """Clients that request initial events waited forever, because no watch ended them."""
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1"
     async with forwarding() as tenant:
         asked = tenant.ask("GET", f"{path}?{query}")
@@ -136,7 +136,7 @@ async def test_the_initial_events_end_where_no_namespace_is_open(path: str) -> N
         answered.close()
 
 
-async def test_a_watch_with_which_no_namespace_was_open_tells_of_those_that_come() -> None:
+async def test_a_watch_without_namespaces_sends_the_events_of_new_namespaces() -> None:
     async with forwarding() as tenant:
         async with asyncio.timeout(DEADLINE):
             answered = await tenant.ask("GET", "/api/v1/configmaps?watch=1")
@@ -163,10 +163,10 @@ async def test_a_watch_with_which_no_namespace_was_open_tells_of_those_that_come
         ("DELETE", "configmaps/c", "", 'configmaps "c" not found'),
     ],
 )
-async def test_what_would_be_made_in_no_namespace_is_refused_for_the_namespace(
+async def test_a_creation_in_a_missing_namespace_is_refused_because_of_the_namespace(
     method: str, path: str, content_type: str, words: str
 ) -> None:
-    """kubectl apply was told that the object is not there, which it was to make."""
+    """kubectl apply reported that the object, which it was to create, was not found."""
     async with forwarding() as tenant:
         target = f"{NAMESPACES}/nope/{path}"
         async with asyncio.timeout(DEADLINE):
@@ -175,7 +175,7 @@ async def test_what_would_be_made_in_no_namespace_is_refused_for_the_namespace(
         assert (told["code"], told["message"]) == (404, words)
 
 
-async def test_nothing_is_deleted_of_a_namespace_that_is_not_there() -> None:
+async def test_a_delete_collection_in_a_missing_namespace_deletes_nothing() -> None:
     async with forwarding() as tenant:
         tenant.open("acme-default")
         target = f"{NAMESPACES}/nope/configmaps?labelSelector=a%3Db&dryRun=All"
@@ -188,8 +188,8 @@ async def test_nothing_is_deleted_of_a_namespace_that_is_not_there() -> None:
         assert json.loads(await answered.read())["items"] == []
 
 
-async def test_a_watch_of_what_the_gateway_makes_ends_when_there_is_something_else() -> None:
-    """Nobody who watches APIServices was told of a new group."""
+async def test_a_watch_of_generated_resources_ends_when_the_resources_change() -> None:
+    """A client that watched APIServices was not notified of a new group."""
     async with forwarding() as tenant:
         path = "/apis/networking.k8s.io/v1/ipaddresses?watch=1"
         async with asyncio.timeout(DEADLINE):
@@ -209,7 +209,7 @@ async def test_a_watch_of_what_the_gateway_makes_ends_when_there_is_something_el
         ("br", 2_000_000, False),
     ],
 )
-async def test_a_long_answer_is_compressed_for_who_asks_for_it(
+async def test_a_long_answer_is_compressed_for_clients_that_accept_gzip(
     accepted: str, size: int, compressed: bool
 ) -> None:
     """kube-apiserver does so above 128 KiB; lists came in eleven times as many bytes."""
@@ -230,8 +230,8 @@ async def test_a_long_answer_is_compressed_for_who_asks_for_it(
     assert [item["metadata"]["namespace"] for item in told["items"]] == ["a"] * len(items)
 
 
-async def test_a_request_that_waits_for_a_share_asks_again_and_seldom() -> None:
-    """It asked once, and others used what was moved for it; or at each retry."""
+async def test_a_request_that_waits_for_a_share_repeats_its_demand_at_intervals() -> None:
+    """With one demand others used what was moved; with one per retry there were too many."""
     secrets = f"{NAMESPACES}/a/secrets"
     totals = TenantTotals({"count/secrets": 99}, {"acme-a": {"count/secrets": 1}})
     async with forwarding(totals=totals) as tenant:
@@ -259,8 +259,8 @@ async def test_a_request_that_waits_for_a_share_asks_again_and_seldom() -> None:
             assert (await asked).status == 201
 
 
-async def test_an_empty_patch_keeps_its_type() -> None:
-    """Without it the API server calls the type unsupported, not the patch empty."""
+async def test_an_empty_patch_keeps_its_content_type() -> None:
+    """Without the type the API server reports an unsupported type instead of an empty patch."""
     async with forwarding() as tenant:
         tenant.open("acme-a")
         patch = "application/merge-patch+json"

@@ -49,7 +49,7 @@ async def exchange_raw(port: int, sent: bytes) -> bytes:
     return answer
 
 
-async def test_requests_on_one_connection_are_answered_in_their_order() -> None:
+async def test_requests_on_one_connection_are_answered_in_order() -> None:
     async with serving() as port:
         pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
         for number in range(3):
@@ -58,7 +58,7 @@ async def test_requests_on_one_connection_are_answered_in_their_order() -> None:
         pool.close()
 
 
-async def test_requests_that_are_sent_ahead_are_answered_one_after_the_other() -> None:
+async def test_pipelined_requests_are_answered_in_order() -> None:
     async with serving() as port:
         first = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
         last = b"GET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -79,7 +79,7 @@ async def test_requests_that_are_sent_ahead_are_answered_one_after_the_other() -
         b"GET / HTTP/1.1\r\nHost: x\r\nA b: c\r\n\r\n",
     ],
 )
-async def test_what_two_parsers_could_read_differently_is_refused(sent: bytes) -> None:
+async def test_a_request_that_parsers_could_read_differently_is_refused(sent: bytes) -> None:
     async with serving() as port:
         assert (await exchange_raw(port, sent)).startswith(b"HTTP/1.1 400 ")
 
@@ -102,7 +102,7 @@ async def test_headers_and_bodies_have_limits() -> None:
         ),
     ],
 )
-async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes) -> None:
+async def test_an_endless_header_is_refused_at_the_size_limit(begun: bytes) -> None:
     async with serving(limits=ServerLimits(head=400, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begun)
@@ -126,8 +126,10 @@ async def test_a_header_that_does_not_end_is_refused_before_it_does(begun: bytes
         ),
     ],
 )
-async def test_what_the_listener_refuses_is_a_status(sent: bytes, status: int, reason: str) -> None:
-    """It was a text without a type: clients said that the server returned no information."""
+async def test_a_refusal_of_the_listener_is_a_kubernetes_status(
+    sent: bytes, status: int, reason: str
+) -> None:
+    """A plain text made clients report that the server returned no information."""
     async with serving(limits=ServerLimits(head=500, body=100, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
@@ -140,8 +142,8 @@ async def test_what_the_listener_refuses_is_a_status(sent: bytes, status: int, r
     assert (told["kind"], told["code"], told["reason"]) == ("Status", status, reason)
 
 
-async def test_a_refusal_is_read_by_a_client_that_goes_on_sending() -> None:
-    """The connection was reset with the answer in it, and the client learned nothing."""
+async def test_a_client_that_is_still_sending_receives_the_refusal() -> None:
+    """The connection was reset before the client had read the answer."""
     async with serving(limits=ServerLimits(body=100, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
@@ -161,10 +163,10 @@ async def stream(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize(("handler", "body"), [(echo, b"GET /a "), (stream, b"onetwo")])
-async def test_a_client_of_http_1_0_is_answered_without_chunks_until_the_end(
+async def test_an_http_1_0_client_is_answered_without_chunks_and_then_disconnected(
     handler: Handler, body: bytes
 ) -> None:
-    """It had to read chunks that it does not know, on a connection that stayed open."""
+    """The client received chunks, which it cannot read, on a connection that stayed open."""
     async with serving(handler) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -176,8 +178,8 @@ async def test_a_client_of_http_1_0_is_answered_without_chunks_until_the_end(
 
 
 @pytest.mark.parametrize("status", [204, 304])
-async def test_an_answer_that_has_no_body_ends_with_its_head(status: int) -> None:
-    """kubectl logs of a pod that had not started left `0` on its connection, as the next answer."""
+async def test_an_answer_without_a_body_ends_with_its_headers(status: int) -> None:
+    """A chunk end after `kubectl logs` of a starting pod was read as the next answer."""
 
     async def empty(exchange: Exchange) -> None:
         await exchange.start(status, ())
@@ -213,7 +215,7 @@ async def test_very_many_empty_headers_are_too_large() -> None:
         assert (await exchange_raw(port, many)).startswith(b"HTTP/1.1 431 ")
 
 
-async def test_bodies_of_all_connections_together_have_a_limit() -> None:
+async def test_the_bodies_of_all_connections_have_a_total_limit() -> None:
     asked, answer = asyncio.Event(), asyncio.Event()
 
     async def wait(exchange: Exchange) -> None:
@@ -234,7 +236,7 @@ async def test_bodies_of_all_connections_together_have_a_limit() -> None:
         first.close()
 
 
-async def test_who_sends_a_body_slowly_makes_room_for_others() -> None:
+async def test_a_slow_sender_of_a_body_is_disconnected_in_favour_of_others() -> None:
     async with serving(limits=ServerLimits(body=100, bodies=150, finish=0.1)) as port:
         begun = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
         reader, slow = await asyncio.open_connection("127.0.0.1", port)
@@ -257,7 +259,7 @@ async def test_a_request_that_never_ends_is_cut_off() -> None:
         writer.close()
 
 
-async def test_a_body_that_is_not_taken_slows_its_sender() -> None:
+async def test_an_unread_body_pauses_its_sender() -> None:
     sent = 0
 
     async def flood(exchange: Exchange) -> None:
@@ -283,7 +285,7 @@ async def test_a_body_that_is_not_taken_slows_its_sender() -> None:
         pool.close()
 
 
-async def test_both_ends_of_a_switched_connection_speak_freely() -> None:
+async def test_both_ends_of_an_upgraded_connection_can_send_at_any_time() -> None:
     async def switch(exchange: Exchange) -> None:
         head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
         transport, chunks = await exchange.switch(head)
@@ -302,8 +304,8 @@ async def test_both_ends_of_a_switched_connection_speak_freely() -> None:
         writer.close()
 
 
-async def test_a_tunnel_that_takes_no_input_ends_with_its_client() -> None:
-    """It was read from no longer, and so its end was never noticed."""
+async def test_a_tunnel_that_reads_no_input_ends_with_its_client() -> None:
+    """The paused connection was not read any more, so its end was not noticed."""
     ended = asyncio.Event()
 
     async def stuck(exchange: Exchange) -> None:
@@ -325,8 +327,8 @@ async def test_a_tunnel_that_takes_no_input_ends_with_its_client() -> None:
             await ended.wait()
 
 
-async def test_a_connection_that_was_to_be_upgraded_is_not_used_again() -> None:
-    """The API server closes it, which the next request met: it failed if it was a write."""
+async def test_the_connection_of_a_refused_upgrade_is_not_reused() -> None:
+    """The API server closes the connection; the next request on it failed if it was a write."""
     upgrade = (("connection", "Upgrade"), ("upgrade", "SPDY/3.1"))
     refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"
     async with answering(refusal, whole(b"of the same connection")) as pool:
@@ -336,7 +338,7 @@ async def test_a_connection_that_was_to_be_upgraded_is_not_used_again() -> None:
         assert (await pool.send("POST", "/configmaps", ())).status == 403
 
 
-async def test_a_watch_has_a_connection_of_its_own_and_leaves_the_kept_ones_to_others() -> None:
+async def test_a_watch_opens_its_own_connection_and_takes_no_kept_connection() -> None:
     """Whoever opened watches took the kept connections: a third of the requests of another tenant
     began by a handshake with the API server, which took up to 60 ms."""
     async with answering(whole(b"first"), whole(b"second")) as pool:
@@ -345,8 +347,8 @@ async def test_a_watch_has_a_connection_of_its_own_and_leaves_the_kept_ones_to_o
         assert await (await pool.send("GET", "/short", ())).read() == b"second"
 
 
-async def test_others_run_while_a_long_body_is_sent() -> None:
-    """Three megabytes in one go held up everybody for 10 ms and more."""
+async def test_other_tasks_run_while_a_long_body_is_sent() -> None:
+    """Three megabytes in one write blocked all other tasks for 10 ms and more."""
     ran, body = 0, bytes(range(256)) * 12_000
 
     async def short() -> None:
@@ -366,7 +368,7 @@ async def test_others_run_while_a_long_body_is_sent() -> None:
     assert ran > len(body) // PART
 
 
-async def test_a_connection_on_which_a_request_was_not_sent_in_whole_is_not_used_again() -> None:
+async def test_the_connection_of_a_partly_sent_request_is_not_reused() -> None:
     """The rest of its body would be read as the next request."""
     refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
     async with answering(refusal, whole(b"of the same connection")) as pool:
@@ -375,12 +377,12 @@ async def test_a_connection_on_which_a_request_was_not_sent_in_whole_is_not_used
         assert (await pool.send("GET", "/", ())).status == 413
 
 
-def test_a_header_cannot_become_two() -> None:
+def test_a_header_with_a_line_break_is_refused() -> None:
     with pytest.raises(ValueError, match="line break"):
         encode_request_head("GET", "/", (("a", "b\r\nc: d"),))
 
 
-async def test_an_answer_that_is_closed_twice_leaves_the_next_one_on_its_connection_alone() -> None:
+async def test_closing_an_answer_twice_does_not_affect_the_next_answer() -> None:
     async with serving() as port:
         pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
         first = await pool.send("GET", "/first", ())
@@ -399,7 +401,7 @@ async def long_or_short(exchange: Exchange) -> None:
     await exchange.answer(200, (), b"x" * int(exchange.request.target[1:]))
 
 
-async def test_an_answer_whose_reader_is_gone_leaves_no_connection_open() -> None:
+async def test_the_connection_of_a_cancelled_read_is_closed() -> None:
     async with serving(long_or_short) as port:
         pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
         response = await pool.send("GET", "/8000000", ())
@@ -413,7 +415,7 @@ async def test_an_answer_whose_reader_is_gone_leaves_no_connection_open() -> Non
         pool.close()
 
 
-async def test_a_connection_that_is_paused_by_an_unread_answer_is_not_used_again() -> None:
+async def test_a_connection_paused_by_an_unread_answer_is_not_reused() -> None:
     async with serving(long_or_short) as port:
         pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
         response = await pool.send("GET", "/1", ())
@@ -427,7 +429,7 @@ async def test_a_connection_that_is_paused_by_an_unread_answer_is_not_used_again
 
 
 @pytest.mark.parametrize("switched", [False, True])
-async def test_a_stream_keeps_no_body_from_others(switched: bool) -> None:
+async def test_a_stream_does_not_count_to_the_limit_of_bodies(switched: bool) -> None:
     begun = asyncio.Event()
 
     async def stream(exchange: Exchange) -> None:
@@ -453,7 +455,7 @@ async def test_a_stream_keeps_no_body_from_others(switched: bool) -> None:
         watching.close()
 
 
-async def test_a_machine_that_is_gone_without_a_word_is_noticed_at_both_ends() -> None:
+async def test_keepalive_is_set_on_both_ends_of_a_connection() -> None:
     kept: list[int] = []
 
     async def look(exchange: Exchange) -> None:
@@ -501,8 +503,8 @@ def whole(body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("first", [INTERIM + whole(b"first"), INTERIM * 2 + whole(b"first")])
-async def test_an_interim_answer_is_not_the_answer(first: bytes) -> None:
-    """A pod's 103 was, and its real answer that to the next request: a TokenReview, for one."""
+async def test_an_interim_response_is_not_taken_for_the_final_response(first: bytes) -> None:
+    """The 103 of a pod was; its final response then answered the next request."""
     async with answering(first, whole(b"second")) as pool:
         response = await pool.send("POST", "/proxy", ())
         assert (response.status, response.headers) == (200, (("content-length", "5"),))
@@ -510,14 +512,14 @@ async def test_an_interim_answer_is_not_the_answer(first: bytes) -> None:
         assert await (await pool.send("POST", "/tokenreviews", ())).read() == b"second"
 
 
-async def test_what_nobody_asked_for_is_no_answer_to_the_next_request() -> None:
+async def test_an_unsolicited_response_is_not_taken_for_the_next_response() -> None:
     async with answering(whole(b"first") + whole(b"forged"), whole(b"second")) as pool:
         assert await (await pool.send("POST", "/proxy", ())).read() == b"first"
         assert await (await pool.send("GET", "/tokenreviews", ())).read() == b"first"
 
 
-async def test_nothing_else_than_to_go_on_may_be_expected() -> None:
-    """It was answered by 100 Continue, and the request carried out."""
+async def test_an_expectation_other_than_100_continue_is_refused() -> None:
+    """The gateway answered 100 Continue and carried out the request."""
     async with serving() as port:
         head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: %b\r\n\r\n"
         assert (await exchange_raw(port, head % b"foo")).startswith(b"HTTP/1.1 417 ")

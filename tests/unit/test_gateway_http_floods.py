@@ -68,8 +68,10 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def test_who_begins_no_handshake_makes_room_for_who_does(certificates: Path) -> None:
-    """They were in no count, until the process had no file left for anybody."""
+async def test_silent_connections_are_closed_in_favour_of_new_handshakes(
+    certificates: Path,
+) -> None:
+    """Such connections were not counted until the process had no file descriptors left."""
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
     ours = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
@@ -89,7 +91,7 @@ async def test_who_begins_no_handshake_makes_room_for_who_does(certificates: Pat
             writer.close()
 
 
-async def test_handshakes_that_are_cut_leave_nothing(certificates: Path) -> None:
+async def test_aborted_handshakes_leave_no_connections(certificates: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
     async with serving(ServerLimits(finish=0.1), context) as (server, port):
@@ -101,7 +103,7 @@ async def test_handshakes_that_are_cut_leave_nothing(certificates: Path) -> None
         await until(lambda: not acceptor.beginning and not server.connections)
 
 
-async def test_who_has_most_idle_connections_makes_room_for_others() -> None:
+async def test_the_client_with_the_most_idle_connections_loses_one_first() -> None:
     async with serving(ServerLimits(connections=6, finish=0.1)) as (_, port):
         opened = []
         for owner in (b"/honest", *[b"/flood"] * 8):
@@ -119,8 +121,8 @@ async def test_who_has_most_idle_connections_makes_room_for_others() -> None:
             writer.close()
 
 
-async def test_a_long_answer_is_written_as_its_reader_takes_it() -> None:
-    """All of it waited in TLS's buffer a second time, and a minute later its reader was cut off."""
+async def test_a_long_answer_is_written_at_the_pace_of_its_reader() -> None:
+    """The whole answer was buffered again by TLS, and its reader was cut off a minute later."""
     async with serving(ServerLimits(finish=0.1)) as (server, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
         writer.write(ASK % b"/long")
@@ -136,8 +138,8 @@ async def test_a_long_answer_is_written_as_its_reader_takes_it() -> None:
         writer.close()
 
 
-async def test_a_connection_that_is_cut_leaves_no_memory_to_the_garbage_collector() -> None:
-    """The bodies of hundreds that were cut to make room waited for it, beside their successors."""
+async def test_the_memory_of_an_aborted_connection_is_freed_without_garbage_collection() -> None:
+    """The bodies of hundreds of aborted connections stayed until the next collection."""
     gc.collect()
     gc.disable()
     try:
@@ -152,7 +154,7 @@ async def test_a_connection_that_is_cut_leaves_no_memory_to_the_garbage_collecto
         gc.enable()
 
 
-async def test_an_answer_that_nobody_wants_leaves_no_memory_to_the_garbage_collector() -> None:
+async def test_the_memory_of_a_discarded_answer_is_freed_without_garbage_collection() -> None:
     gc.collect()
     gc.disable()
     try:
@@ -267,13 +269,13 @@ async def test_an_answer_whose_head_does_not_end_is_not_read_on() -> None:
         pool.close()
 
 
-def test_clients_leave_files_for_connections_to_the_api_server() -> None:
+def test_the_client_limits_leave_files_for_connections_to_the_api_server() -> None:
     few = ServerLimits().within(1024)
     assert few.connections + few.handshakes < 1024 * 3 / 4
     assert ServerLimits().within(1_048_576) == ServerLimits()
 
 
-def test_a_process_has_as_many_files_as_it_may() -> None:
+def test_the_limit_of_open_files_is_raised_to_the_hard_limit() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[0], 1000), before[1]))
     try:
@@ -284,8 +286,8 @@ def test_a_process_has_as_many_files_as_it_may() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 20])
-def test_the_memory_of_a_long_answer_is_given_back(size: int) -> None:
-    """In a process of its own, for what the allocator has learned it does not forget."""
+def test_the_memory_of_long_buffers_is_returned_to_the_system(size: int) -> None:
+    """This runs in a separate process, because the allocator keeps its adapted thresholds."""
     script = """
 import sys
 from lnamespace.runtime.long_buffers import give_back, shorten_buffers
@@ -307,7 +309,7 @@ print(resident())
     assert int(told.stdout) < 60
 
 
-async def test_who_goes_on_sending_after_a_refusal_is_refused_once(
+async def test_a_client_that_sends_after_a_refusal_is_refused_once(
     caplog: pytest.LogCaptureFixture, certificates: Path
 ) -> None:
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -327,7 +329,7 @@ async def test_who_goes_on_sending_after_a_refusal_is_refused_once(
 
 
 def test_an_idle_connection_takes_little_memory(certificates: Path) -> None:
-    """In a process of its own; asyncio gives each a buffer of 256 KiB."""
+    """This runs in a separate process; asyncio allocates a buffer of 256 KiB per connection."""
     script = """
 import asyncio, ssl, sys
 from lnamespace.gateway.http.server import HttpServer

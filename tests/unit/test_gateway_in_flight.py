@@ -16,7 +16,9 @@ WATCH = ResourceRequest("watch", PODS, "v1", "default")
 
 
 @pytest.mark.parametrize("request_", [GET, EXEC])
-def test_one_more_than_may_be_is_refused_until_another_ends(request_: ResourceRequest) -> None:
+def test_a_request_over_the_limit_is_refused_until_another_request_ends(
+    request_: ResourceRequest,
+) -> None:
     running = InFlight(1)
     with running.counted("acme", request_):
         with pytest.raises(Refused) as refused, running.counted("acme", request_):
@@ -28,7 +30,7 @@ def test_one_more_than_may_be_is_refused_until_another_ends(request_: ResourceRe
         pass
 
 
-def test_streams_and_requests_are_counted_apart_and_watches_elsewhere() -> None:
+def test_streams_and_requests_are_counted_separately_and_watches_not_at_all() -> None:
     running = InFlight(1)
     with (
         running.counted("acme", EXEC),
@@ -39,7 +41,7 @@ def test_streams_and_requests_are_counted_apart_and_watches_elsewhere() -> None:
         pass
 
 
-def test_a_request_that_fails_is_under_way_no_more() -> None:
+def test_a_failed_request_no_longer_counts_as_in_flight() -> None:
     running = InFlight(1)
     with pytest.raises(ZeroDivisionError), running.counted("acme", PathRequest("get", "/version")):
         raise ZeroDivisionError
@@ -47,7 +49,7 @@ def test_a_request_that_fails_is_under_way_no_more() -> None:
         pass
 
 
-def test_no_tenant_has_bodies_under_way_that_leave_no_room_for_those_of_others() -> None:
+def test_the_bodies_of_one_tenant_leave_room_for_those_of_other_tenants() -> None:
     running, limits = InFlight(100), ServerLimits()
 
     def hold_half_of_all() -> None:

@@ -12,7 +12,7 @@ from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
 from tests.unit.support.server import DEADLINE
 
 
-async def test_a_client_that_goes_while_it_is_answered_leaves_no_failure_to_nobody() -> None:
+async def test_a_client_that_disconnects_causes_no_unretrieved_task_exception() -> None:
     """The log said "Task exception was never retrieved", with a traceback, for clients cut off.
 
     ``asyncio.wait_for`` of Python 3.11 returns where it is cancelled at the moment when what it
@@ -65,8 +65,8 @@ class Rights:
         self.ending()
 
 
-async def test_a_right_that_ends_just_after_it_was_confirmed_ends_the_answer() -> None:
-    """A watch that was opened in the moment of a revocation went on for as long as it liked."""
+async def test_a_right_revoked_just_after_its_confirmation_ends_the_answer() -> None:
+    """A watch that was opened at the moment of a revocation continued without a limit."""
     rights = Rights()
 
     def ending() -> None:
@@ -78,7 +78,7 @@ async def test_a_right_that_ends_just_after_it_was_confirmed_ends_the_answer() -
             await answer_while_allowed(asyncio.Event().wait, rights.changed, rights.confirm)  # type: ignore[arg-type]
 
 
-async def test_an_answer_whose_right_has_ended_before_it_is_never_begun() -> None:
+async def test_an_answer_is_not_started_after_its_right_was_revoked() -> None:
     rights, begun = Rights(), list[str]()
     rights.end()
 

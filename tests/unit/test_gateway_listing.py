@@ -6,7 +6,7 @@ from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
 
 
-def test_a_list_that_became_too_old_goes_on_by_a_token_of_ours() -> None:
+def test_the_continue_token_of_an_expired_list_is_sealed_again() -> None:
     request = ResourceRequest("list", ResourceType("", "pods", "Pod", namespaced=True), "v1", "a")
     sealer = TokenSealer([b"k" * 32])
     refusal = msgspec.json.encode({"code": 410, "metadata": {"continue": "upstream's"}})

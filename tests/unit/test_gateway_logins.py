@@ -46,12 +46,12 @@ async def login_with(certificate: bytes) -> Login:
     return await authenticator.login(GET, certificate)
 
 
-async def test_a_certificate_of_an_lcluster_is_a_login_there() -> None:
+async def test_a_client_certificate_of_an_lcluster_is_a_login_to_the_lcluster() -> None:
     login = await login_with(signed_at(NOW))
     assert (login.user, login.tenant, login.lcluster_uid) == ("ann", "acme", "uid-1")
 
 
-async def test_a_certificate_that_has_ended_is_nobody_on_a_connection_that_goes_on() -> None:
+async def test_an_expired_certificate_is_refused_on_an_open_connection() -> None:
     with pytest.raises(Refused) as refused:
         await login_with(signed_at(NOW - timedelta(days=1)))
     assert refused.value.status.code == 401

@@ -53,8 +53,8 @@ async def test_all_namespaces_are_listed_at_the_version_of_the_first() -> None:
     assert [page.version for page in cluster.asked] == ["", "7", "7"]
 
 
-async def test_a_failure_of_the_api_server_is_its_failure_in_one_namespace_of_several() -> None:
-    """It came as a group of failures, which nobody knew: an internal error instead of a 503."""
+async def test_a_failure_in_one_of_several_namespaces_is_raised_unchanged() -> None:
+    """An exception group was not handled, and became an internal error instead of a 503."""
 
     async def fetch(page: PageRequest) -> bytes:
         if page.namespace == "b":
@@ -66,7 +66,7 @@ async def test_a_failure_of_the_api_server_is_its_failure_in_one_namespace_of_se
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 7, 50])
-async def test_pages_of_any_size_have_each_item_once(limit: int) -> None:
+async def test_pages_of_any_size_contain_each_item_once(limit: int) -> None:
     cluster = Cluster({"a": 3, "b": 0, "c": 4, "d": 0})
     found: list[str] = []
     position: ListPosition | None = None
@@ -80,7 +80,7 @@ async def test_pages_of_any_size_have_each_item_once(limit: int) -> None:
     assert found == [*(f"a/{i}" for i in range(3)), *(f"c/{i}" for i in range(4))]
 
 
-async def test_the_place_in_a_namespace_that_is_gone_is_no_place_in_the_next() -> None:
+async def test_a_position_in_a_deleted_namespace_continues_with_the_whole_next() -> None:
     cluster = Cluster({"a": 3, "b": 0, "c": 4})
     pages, position = await list_page(cluster.fetch, ["a", "b", "c"], 2, None)
     assert position == ListPosition("a", "2", "7")
@@ -89,7 +89,7 @@ async def test_the_place_in_a_namespace_that_is_gone_is_no_place_in_the_next() -
     assert position is None
 
 
-async def test_a_continued_list_without_a_limit_has_all_the_rest() -> None:
+async def test_a_continued_list_without_a_limit_returns_all_remaining_items() -> None:
     cluster = Cluster({"a": 3, "b": 2, "c": 1})
     _, position = await list_page(cluster.fetch, list("abc"), 2, None)
     pages, rest = await list_page(cluster.fetch, list("abc"), 0, position)
@@ -114,7 +114,7 @@ def order(log: ResumeLog, key: str, *steps: tuple[str, int]) -> WatchHistory:
     return it
 
 
-def test_a_client_goes_on_before_what_it_has_not_seen() -> None:
+def test_a_client_resumes_before_the_events_that_were_not_sent() -> None:
     log = ResumeLog()
     order(log, "pods", ("b", 20), ("a", 19))
     # The event 19 of a was sent after the event 20 of b: who saw 20 last has not seen it.
@@ -127,10 +127,10 @@ def test_a_client_goes_on_before_what_it_has_not_seen() -> None:
 
 @settings(max_examples=300)
 @given(st.data())
-def test_a_client_that_comes_back_misses_nothing_whichever_alike_watch_it_had(
+def test_a_resuming_client_misses_no_event_of_any_equal_watch(
     data: st.DataObject,
 ) -> None:
-    """One order for all alike watches took what another client had been told for this one's."""
+    """One log for all equal watches mixed up the events that were sent to each client."""
     log, key = ResumeLog(), "pods"
     versions = data.draw(st.lists(st.integers(11, 40), min_size=1, unique=True))
     namespaces = {each: data.draw(st.sampled_from("ab")) for each in sorted(versions)}
@@ -150,8 +150,8 @@ def test_a_client_that_comes_back_misses_nothing_whichever_alike_watch_it_had(
         assert set(versions) - set(seen_events) <= again
 
 
-async def test_who_never_heard_of_a_namespace_is_told_all_of_it() -> None:
-    """Its first events were missed: older than what another namespace had told by then."""
+async def test_a_resumed_watch_lists_a_new_namespace_from_the_beginning() -> None:
+    """Its first events were missed, because they were older than those already sent."""
     streams, log = Streams(), ResumeLog()
     order(log, "k", ("a", 20))
     watch = MergedWatch(WatchRequest("k", "20"), streams.open, log)
@@ -162,7 +162,7 @@ async def test_who_never_heard_of_a_namespace_is_told_all_of_it() -> None:
     watch.close()
 
 
-async def test_a_version_that_nobody_told_is_where_every_namespace_goes_on() -> None:
+async def test_every_namespace_resumes_at_a_version_that_was_never_sent() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "33"), streams.open, ResumeLog())
     watch.begin(["a", "b"])
@@ -224,7 +224,7 @@ async def take(lines: AsyncIterator[bytes], count: int) -> list[tuple[str, str]]
     return found
 
 
-async def test_events_of_all_namespaces_come_and_a_bookmark_is_the_oldest_of_them() -> None:
+async def test_a_bookmark_has_the_oldest_position_of_all_namespaces() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5", bookmarks=True), streams.open, ResumeLog())
     watch.begin(["a", "b"])
@@ -256,7 +256,7 @@ class Behind(Streams):
 
 
 @pytest.mark.parametrize("joins", [False, True])
-async def test_nothing_newer_is_told_while_a_namespace_is_behind(joins: bool) -> None:
+async def test_newer_events_are_held_back_while_a_namespace_is_behind(joins: bool) -> None:
     """A client that had received 20 resumed there at a gateway that had been started anew. Event 15
     of a namespace that was seconds behind was lost for good."""
     streams = Behind()
@@ -273,7 +273,7 @@ async def test_nothing_newer_is_told_while_a_namespace_is_behind(joins: bool) ->
     watch.close()
 
 
-async def test_a_namespace_that_leaves_holds_nothing_back() -> None:
+async def test_a_namespace_that_leaves_holds_back_no_events() -> None:
     streams = Behind()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
     watch.begin(["a", "b"])
@@ -303,8 +303,8 @@ async def test_events_are_held_back_for_a_time_and_up_to_a_size(
     watch.close()
 
 
-async def test_a_failure_tells_nothing_that_was_held_back() -> None:
-    """It is newer than what the namespace that failed still had."""
+async def test_a_failure_discards_the_events_that_were_held_back() -> None:
+    """These events are newer than those that the failed namespace still had to send."""
     streams = Behind()
 
     async def fail(member: MemberRequest) -> UpstreamResponse:
@@ -323,7 +323,7 @@ async def test_a_failure_tells_nothing_that_was_held_back() -> None:
     watch.close()
 
 
-async def test_the_initial_events_end_when_all_namespaces_have_told_theirs() -> None:
+async def test_the_initial_events_end_after_those_of_all_namespaces() -> None:
     streams = Streams()
     request = WatchRequest("k", "", initial_events=True, bookmarks=True)
     watch = MergedWatch(request, streams.open, ResumeLog())
@@ -337,7 +337,7 @@ async def test_the_initial_events_end_when_all_namespaces_have_told_theirs() -> 
     watch.close()
 
 
-async def test_the_end_of_the_initial_events_is_known_in_tables_too() -> None:
+async def test_the_end_of_the_initial_events_is_recognized_in_tables() -> None:
     streams = Streams()
     request = WatchRequest("k", "", initial_events=True, bookmarks=True)
     watch = MergedWatch(request, streams.open, ResumeLog())
@@ -361,7 +361,7 @@ async def test_the_end_of_the_initial_events_is_known_in_tables_too() -> None:
 
 
 @pytest.mark.parametrize(("asked", "match"), [(False, "NotOlderThan"), (None, "")])
-async def test_what_is_there_is_told_as_the_client_asks_and_all_of_a_namespace_that_joins(
+async def test_a_joining_namespace_always_sends_its_initial_events(
     asked: bool | None, match: str
 ) -> None:
     opened: asyncio.Queue[dict[str, str]] = asyncio.Queue()
@@ -382,7 +382,7 @@ async def test_what_is_there_is_told_as_the_client_asks_and_all_of_a_namespace_t
     assert found["b"]["resourceVersionMatch"] == found["b"]["sendInitialEvents"] == ""
 
 
-async def test_a_client_that_takes_no_bookmarks_gets_none() -> None:
+async def test_a_client_that_did_not_request_bookmarks_receives_no_bookmarks() -> None:
     streams = Streams()
     request = WatchRequest("k", "", initial_events=True)
     watch = MergedWatch(request, streams.open, ResumeLog())
@@ -393,7 +393,7 @@ async def test_a_client_that_takes_no_bookmarks_gets_none() -> None:
     watch.close()
 
 
-async def test_what_the_api_server_refuses_is_known_before_anything_is_told() -> None:
+async def test_a_refusal_of_the_api_server_is_raised_before_any_event_is_sent() -> None:
     async def refuse(member: MemberRequest) -> UpstreamResponse:
         del member
         return _Refusal()
@@ -406,7 +406,7 @@ async def test_what_the_api_server_refuses_is_known_before_anything_is_told() ->
     watch.close()
 
 
-async def test_the_initial_events_end_though_a_namespace_that_is_waited_for_goes() -> None:
+async def test_the_initial_events_end_although_an_awaited_namespace_leaves() -> None:
     streams = Streams()
     request = WatchRequest("k", "", initial_events=True, bookmarks=True)
     watch = MergedWatch(request, streams.open, ResumeLog())
@@ -422,7 +422,7 @@ async def test_the_initial_events_end_though_a_namespace_that_is_waited_for_goes
     watch.close()
 
 
-async def test_a_namespace_that_goes_is_not_asked_again() -> None:
+async def test_a_namespace_that_has_left_is_not_watched_again() -> None:
     asked = 0
 
     async def refuse(member: MemberRequest) -> UpstreamResponse:
@@ -438,7 +438,7 @@ async def test_a_namespace_that_goes_is_not_asked_again() -> None:
     watch.close()
 
 
-async def test_a_namespace_that_joins_is_told_from_all_that_is_in_it() -> None:
+async def test_a_joining_namespace_is_watched_from_its_beginning() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
     watch.begin(["a"])
@@ -449,7 +449,7 @@ async def test_a_namespace_that_joins_is_told_from_all_that_is_in_it() -> None:
     watch.close()
 
 
-async def test_a_namespace_that_is_made_anew_is_watched_once_and_no_longer_than_the_rest() -> None:
+async def test_a_recreated_namespace_is_watched_once_and_ends_with_the_watch() -> None:
     before = asyncio.all_tasks()
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
@@ -465,7 +465,7 @@ async def test_a_namespace_that_is_made_anew_is_watched_once_and_no_longer_than_
     assert asyncio.all_tasks() == before
 
 
-async def test_a_watch_that_is_ended_ends_as_if_its_time_were_over() -> None:
+async def test_an_ended_watch_ends_like_a_watch_that_timed_out() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
     watch.begin(["a"])
@@ -477,7 +477,7 @@ async def test_a_watch_that_is_ended_ends_as_if_its_time_were_over() -> None:
     watch.close()
 
 
-async def test_nothing_more_is_told_of_a_namespace_after_its_last_event() -> None:
+async def test_no_event_of_a_namespace_is_sent_after_its_last_event() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5", bookmarks=True), streams.open, ResumeLog())
     watch.begin(["a", "b"])
@@ -497,9 +497,7 @@ async def test_nothing_more_is_told_of_a_namespace_after_its_last_event() -> Non
     watch.close()
 
 
-async def test_who_leaves_while_a_namespace_joins_has_to_list_again_if_some_of_it_was_told() -> (
-    None
-):
+async def test_a_client_that_leaves_during_a_join_has_to_list_again() -> None:
     streams, log = Streams(), ResumeLog()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, log)
     watch.begin(["a"])
@@ -527,14 +525,14 @@ async def test_who_leaves_while_a_namespace_joins_has_to_list_again_if_some_of_i
     watch.close()
 
 
-def test_what_a_quiet_namespace_told_long_ago_is_remembered() -> None:
+def test_the_position_of_a_quiet_namespace_is_remembered() -> None:
     log = ResumeLog()
     order(log, "k", *(("b", version) for version in range(11, 5000)))
     assert log.positions_at("k", "4999") == {"a": "10", "b": "4999"}
     assert log.positions_at("k", "10") is log.positions_at("k", "12") is None
 
 
-def test_the_orders_of_so_many_watches_are_remembered_those_that_still_tell_first() -> None:
+def test_the_log_of_an_inactive_watch_is_evicted_before_that_of_an_active_watch() -> None:
     log = ResumeLog()
     telling = order(log, "acme\ntelling")
     order(log, "acme\nquiet")
@@ -545,7 +543,7 @@ def test_the_orders_of_so_many_watches_are_remembered_those_that_still_tell_firs
     assert log.positions_at("acme\nquiet", "10") is None
 
 
-def test_watches_of_one_tenant_push_out_no_history_of_another(
+def test_watches_of_one_tenant_do_not_evict_the_history_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """500 watches of one tenant filled the log, and clients of others missed events."""
@@ -559,7 +557,7 @@ def test_watches_of_one_tenant_push_out_no_history_of_another(
     assert log.positions_at("acme\n1", "199") is None
 
 
-def test_a_history_that_was_pushed_out_is_counted_anew_when_its_watch_tells_more(
+def test_an_evicted_history_is_counted_again_when_its_watch_sends_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(resuming, "_REMEMBERED_STEPS", 30)
@@ -571,7 +569,7 @@ def test_a_history_that_was_pushed_out_is_counted_anew_when_its_watch_tells_more
     assert all(each.size <= 30 for each in both)
 
 
-async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:
+async def test_a_failure_ends_a_watch_before_its_queued_events() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
     watch.begin(["a"])
@@ -583,8 +581,8 @@ async def test_a_failure_ends_a_watch_before_what_is_still_to_be_told() -> None:
     watch.close()
 
 
-async def test_an_event_counts_until_the_client_has_taken_it() -> None:
-    """What was queued or being sent counted for nobody: watches that nobody read held 1 GB."""
+async def test_an_event_counts_to_the_share_until_the_client_has_read_it() -> None:
+    """Queued events were not counted, and watches that nobody read held 1 GB."""
     streams, accounts = Streams(), MemoryAccounts()
     with accounts.account_for("ann", bool) as usage:
         watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog(), usage)
@@ -602,7 +600,7 @@ async def test_an_event_counts_until_the_client_has_taken_it() -> None:
         watch.close()
 
 
-async def test_a_lost_place_ends_the_whole() -> None:
+async def test_an_expired_position_in_one_namespace_ends_the_whole_watch() -> None:
     streams = Streams()
     watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
     watch.begin(["a", "b"])
@@ -613,7 +611,7 @@ async def test_a_lost_place_ends_the_whole() -> None:
     watch.close()
 
 
-def test_a_list_of_one_part_says_how_many_items_remain() -> None:
+def test_only_a_list_of_one_part_states_the_remaining_item_count() -> None:
     page = b'{"kind":"XList","metadata":{"resourceVersion":"7","remainingItemCount":3},"items":[]}'
     merged = msgspec.json.decode(merge_pages([read_page(page)], "more"))
     assert merged["metadata"]["remainingItemCount"] == 3

@@ -54,14 +54,16 @@ PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1
         ),
     ],
 )
-def test_what_spans_namespaces_is_one_request_for_each(target: str, part: str) -> None:
+def test_a_request_over_all_namespaces_becomes_one_request_per_namespace(
+    target: str, part: str
+) -> None:
     request = asked(target)
     assert request is not None
     assert part_target(request, "team-a", ()) == part
 
 
-def test_a_selector_is_read_once_for_all_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of 60 kB took ten seconds of the thread, for 1,000 namespaces."""
+def test_a_selector_is_parsed_once_for_all_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A selector of 60 kB for 1,000 namespaces blocked the thread for ten seconds."""
     read: list[str] = []
 
     def reading(text: str) -> tuple[FieldTerm, ...]:
@@ -86,7 +88,7 @@ async def test_a_long_list_is_not_indented_in_one_step() -> None:
     assert b"\n  " not in await client.sent.get()
 
 
-def test_a_selector_that_ends_in_a_backslash_swallows_nothing() -> None:
+def test_a_selector_that_ends_in_a_backslash_is_refused() -> None:
     request = asked("/api/v1/namespaces?fieldSelector=metadata.name%3Dteam-b%5C")
     assert request is not None
     with pytest.raises(Refused) as refused:
@@ -115,13 +117,13 @@ def test_invalid_options_are_refused_before_any_namespace_is_asked(query: str, c
 
 
 @pytest.mark.parametrize("query", ["", "resourceVersion=5&resourceVersionMatch=Exact", "watch=1"])
-def test_valid_options_are_no_reason_to_refuse(query: str) -> None:
+def test_valid_options_are_accepted(query: str) -> None:
     request = asked(f"/api/v1/pods?{query}")
     assert request is not None
     confirm_options(request)
 
 
-async def test_a_token_that_is_none_is_refused_without_any_namespace() -> None:
+async def test_an_invalid_continue_token_is_refused_without_any_namespace() -> None:
     call = refused_call(World(), Asked(), target="/api/v1/pods?limit=1&continue=what")
     with pytest.raises(Refused) as refused:
         await MineLister(TokenSealer([b"k" * 32])).answer(call)
@@ -143,7 +145,7 @@ async def test_a_token_that_is_none_is_refused_without_any_namespace() -> None:
         ("GET", "/api"),
     ],
 )
-def test_everything_else_is_for_the_api_server_to_judge(method: str, target: str) -> None:
+def test_other_requests_are_left_to_the_api_server(method: str, target: str) -> None:
     assert asked(target, method) is None
 
 
@@ -158,8 +160,8 @@ def test_everything_else_is_for_the_api_server_to_judge(method: str, target: str
         "/apis/apps/v1/watch/deployments",
     ],
 )
-def test_a_watch_that_cannot_be_read_is_refused(target: str) -> None:
-    """It was passed on, counted as a read, and went on when the rights had ended."""
+def test_a_watch_with_an_ambiguous_target_is_refused(target: str) -> None:
+    """Such a watch was counted as a read, and continued after the rights were revoked."""
     with pytest.raises(Refused):
         parse_platform_request("GET", target, table())
 
@@ -172,7 +174,7 @@ def test_a_watch_that_cannot_be_read_is_refused(target: str) -> None:
         (PARTIAL_LIST, "PartialObjectMetadataList"),
     ],
 )
-def test_an_empty_list_has_the_form_that_is_accepted(accept: str, kind: str) -> None:
+def test_an_empty_list_has_the_requested_media_type(accept: str, kind: str) -> None:
     request = asked("/api/v1/pods")
     assert request is not None
     found = msgspec.json.decode(empty_list(request, accept, "7"))
@@ -185,7 +187,9 @@ def test_an_empty_list_has_the_form_that_is_accepted(accept: str, kind: str) -> 
     ("accept", "kind"),
     [("application/json", "Pod"), (TABLE_FORM, "Table"), (PARTIAL, "PartialObjectMetadata")],
 )
-def test_the_end_of_no_initial_events_has_the_form_that_is_accepted(accept: str, kind: str) -> None:
+def test_the_bookmark_after_no_initial_events_has_the_requested_media_type(
+    accept: str, kind: str
+) -> None:
     request = asked("/api/v1/pods?watch=1")
     assert request is not None
     found = msgspec.json.decode(empty_replay(request, accept, "7"))
@@ -193,7 +197,7 @@ def test_the_end_of_no_initial_events_has_the_form_that_is_accepted(accept: str,
 
 
 @pytest.mark.parametrize("accept", ["application/json", TABLE_FORM, PARTIAL])
-def test_a_namespace_leaves_at_the_version_at_which_the_rights_ended(accept: str) -> None:
+def test_the_deleted_event_has_the_version_at_which_the_rights_ended(accept: str) -> None:
     event = msgspec.json.decode(deleted_event(gone_namespace("team-a", accept), "12"))
     about = event["object"]["rows"][0]["object"] if accept == TABLE_FORM else event["object"]
     assert event["type"] == "DELETED"
@@ -201,7 +205,7 @@ def test_a_namespace_leaves_at_the_version_at_which_the_rights_ended(accept: str
     assert (about["metadata"]["name"], about["metadata"]["resourceVersion"]) == ("team-a", "12")
 
 
-def test_rights_are_those_of_a_person_and_their_groups() -> None:
+def test_rights_follow_from_the_bindings_of_a_person_and_their_groups() -> None:
     world = World()
     world.bind("a", 20, ANN)
     world.bind("b", 21, DEVELOPERS)
@@ -216,8 +220,8 @@ def test_rights_are_those_of_a_person_and_their_groups() -> None:
     assert world.held(*BOTH) == ["b"]
 
 
-def test_bindings_count_in_the_namespaces_of_lnamespaces_alone() -> None:
-    """Somebody bound all people in a namespace of theirs, and ended everybody's watches by that."""
+def test_only_bindings_in_namespaces_of_lnamespaces_count() -> None:
+    """A tenant bound everybody in its own namespace, which ended everybody's watches."""
     world, told = World(), list[str]()
     world.unmarked.add("evil")
     world.rights.listen(BOTH, lambda: told.append("changed"))
@@ -234,7 +238,7 @@ def test_bindings_count_in_the_namespaces_of_lnamespaces_alone() -> None:
     assert (world.held(ANN), world.resumption(23).lost) == ([], True)
 
 
-def test_who_comes_and_goes_pushes_out_nothing_that_is_known_of_others(
+def test_the_history_of_one_person_does_not_evict_that_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rights, "_ENDED", 2)
@@ -246,7 +250,7 @@ def test_who_comes_and_goes_pushes_out_nothing_that_is_known_of_others(
     assert world.resumption(38).lost
 
 
-def test_who_goes_on_learns_of_the_rights_that_came_since() -> None:
+def test_a_resumption_names_the_namespaces_granted_since_the_version() -> None:
     world = World()
     world.bind("a", 20, ANN)
     world.bind("b", 30, ANN)
@@ -255,7 +259,7 @@ def test_who_goes_on_learns_of_the_rights_that_came_since() -> None:
     assert world.resumption(15) == Resumption(frozenset("ab"))
 
 
-def test_who_goes_on_before_rights_ended_has_to_list_again() -> None:
+def test_a_resumption_from_before_a_revocation_is_lost() -> None:
     world = World()
     world.bind("a", 20, ANN)
     world.unbind("a", 30)
@@ -267,24 +271,24 @@ def test_who_goes_on_before_rights_ended_has_to_list_again() -> None:
     assert world.resumption(35) == Resumption(frozenset("a"))
 
 
-def test_rights_that_another_subject_of_the_same_person_kept_have_not_ended() -> None:
+def test_rights_kept_by_another_subject_of_the_person_are_not_revoked() -> None:
     world = World()
     world.bind("a", 20, ANN, DEVELOPERS)
     world.bind("a", 30, DEVELOPERS)
     assert world.resumption(25) == Resumption()
 
 
-def test_before_the_first_list_of_bindings_nothing_is_known() -> None:
+def test_a_resumption_is_lost_before_the_bindings_are_listed() -> None:
     assert World().resumption(9).lost
     assert World().rights.resumption(BOTH, "what").lost
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, "١٢", "-1", "20\n"])
-def test_what_is_no_version_is_lost_and_no_internal_error(version: str) -> None:
+def test_a_resumption_from_an_invalid_version_is_lost(version: str) -> None:
     assert World().rights.resumption(BOTH, version).lost
 
 
-def test_what_was_learned_just_now_may_be_missing_in_a_list_that_another_replica_answered() -> None:
+def test_rights_are_new_to_a_list_that_was_answered_before_them() -> None:
     world = World()
     world.bind("a", 20, ANN)
     world.clock.now -= 99
@@ -295,7 +299,7 @@ def test_what_was_learned_just_now_may_be_missing_in_a_list_that_another_replica
     assert world.resumption(60) == Resumption(frozenset("a"))
 
 
-def test_who_listens_is_told_of_their_own_rights_alone() -> None:
+def test_a_listener_is_notified_only_of_changes_of_its_own_rights() -> None:
     world, told = World(), []
     stop = world.rights.listen(BOTH, lambda: told.append("changed"))
     world.bind("a", 20, Subject(SubjectKind.USER, "ben"))
@@ -353,7 +357,7 @@ def refused_call(
     return MineCall.from_request(cast(Any, exchange), request, caller, both, world.rights)
 
 
-async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_ended() -> None:
+async def test_a_refused_list_waits_until_the_revocation_is_observed() -> None:
     world, exchange = World(), Asked()
     world.bind("a", 20, ANN)
     call = refused_call(world, exchange)
@@ -366,7 +370,7 @@ async def test_a_list_that_is_refused_waits_for_the_news_that_the_rights_have_en
     assert (status, msgspec.json.decode(body)["items"]) == (200, [])
 
 
-async def test_a_list_of_several_namespaces_warns_once_of_what_the_api_server_warns_of() -> None:
+async def test_a_list_of_several_namespaces_passes_on_a_repeated_warning_once() -> None:
     world, exchange = World(), Asked()
     for name in ("a", "b"):
         world.bind(name, 20, ANN)
@@ -388,7 +392,7 @@ class UpstreamRefusesMost(UpstreamWarns):
         return self if "/namespaces/b/" in target else Upstream403()
 
 
-def test_a_right_is_new_as_long_as_the_oldest_binding_that_gives_it_is() -> None:
+def test_a_right_is_as_old_as_its_oldest_binding() -> None:
     world = World()
     world.bind("a", 20, ANN)
     world.bind("a", 21, DEVELOPERS, name="lnamespace-sudoers")
@@ -407,7 +411,7 @@ class UpstreamBusy(Upstream403):
         return self
 
 
-async def test_a_watch_is_refused_as_the_api_server_refuses_the_review_of_rights() -> None:
+async def test_a_watch_is_refused_with_the_status_of_the_refused_access_review() -> None:
     world, there = World(), frozenset("ab")
     call = refused_call(world, Asked(), UpstreamBusy, "/api/v1/pods?watch=1")
     with pytest.raises(UpstreamRefused) as refused:
@@ -416,10 +420,10 @@ async def test_a_watch_is_refused_as_the_api_server_refuses_the_review_of_rights
 
 
 @pytest.mark.parametrize("query", ["", "?limit=5"])
-async def test_namespaces_where_one_may_not_list_are_left_out_and_each_is_asked_once(
+async def test_namespaces_that_refuse_a_list_are_left_out_and_asked_only_once(
     query: str,
 ) -> None:
-    """Each refusal began the list anew: 200 refusals cost 20,000 requests."""
+    """Each refusal restarted the list: 200 refusals caused 20,000 requests."""
     world, exchange = World(), Asked()
     for name in "abcdef":
         world.bind(name, 20, ANN)
@@ -439,7 +443,7 @@ async def test_a_list_that_is_refused_in_all_namespaces_is_refused() -> None:
     assert refused.value.status == 403
 
 
-def test_what_only_a_proxy_may_say_does_not_go_on() -> None:
+def test_proxy_and_hop_by_hop_headers_are_not_forwarded() -> None:
     sent = (
         ("authorization", "Bearer t"),
         ("impersonate-user", "ann"),
@@ -460,7 +464,7 @@ def test_what_only_a_proxy_may_say_does_not_go_on() -> None:
     assert upgraded == (("connection", "Upgrade"), ("upgrade", "SPDY/3.1"))
 
 
-async def test_a_continued_list_without_a_limit_has_the_rest() -> None:
+async def test_a_continued_list_without_a_limit_returns_the_remaining_items() -> None:
     world, sealer, names = World(), TokenSealer([b"k" * 32]), []
     for name in "abc":
         world.bind(name, 20, ANN)

@@ -89,8 +89,8 @@ class Sudo:
         return task, client
 
 
-async def test_all_that_somebody_impersonates_counts_as_theirs() -> None:
-    """A sudoer of eight LNamespaces had the limits 256 times, once for each set of groups."""
+async def test_requests_with_different_impersonated_groups_count_to_one_caller() -> None:
+    """A sudoer of eight LNamespaces had 256 times the limits, one for each set of groups."""
     sudo, tasks, owners = Sudo(), [], set()
     for number in range(3):
         headers = (*SUDO, ("impersonate-group", f"other-{number}"))
@@ -105,7 +105,7 @@ async def test_all_that_somebody_impersonates_counts_as_theirs() -> None:
         task.cancel()
 
 
-async def test_who_asks_to_impersonate_has_as_few_reviews_at_a_time_as_reads() -> None:
+async def test_a_caller_has_at_most_16_impersonation_reviews_at_a_time() -> None:
     sudo = Sudo()
     sudo.api.reviewing.clear()
     tasks = [sudo.serve(WATCH)[0] for _ in range(40)]
@@ -116,10 +116,10 @@ async def test_who_asks_to_impersonate_has_as_few_reviews_at_a_time_as_reads() -
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_watch_is_cut_when_its_caller_may_not_impersonate_any_more(
+async def test_a_watch_is_cut_when_its_caller_loses_the_right_to_impersonate(
     monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    """The RoleBinding stays where another sudoer is left: it names their group."""
+    """The RoleBinding names the group, so it is kept while another sudoer is left."""
     monkeypatch.setattr(handler, "_CONFIRM_SECONDS", 0.01)
     sudo = Sudo()
     task, client = sudo.serve(WATCH)
@@ -133,7 +133,7 @@ async def test_a_watch_is_cut_when_its_caller_may_not_impersonate_any_more(
     task.cancel()
 
 
-async def test_a_watch_goes_on_while_the_api_server_does_not_answer_or_nobody_is_impersonated(
+async def test_a_watch_continues_while_the_impersonation_review_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(handler, "_CONFIRM_SECONDS", 0.001)
@@ -150,8 +150,8 @@ async def test_a_watch_goes_on_while_the_api_server_does_not_answer_or_nobody_is
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_the_key_of_a_caller_is_short_and_differs_by_user_and_groups() -> None:
-    """Each watch and list that is remembered has it."""
+def test_the_owner_key_of_a_caller_is_short_and_depends_on_user_and_groups() -> None:
+    """Each remembered watch and list stores this key."""
     groups = frozenset(Subject(SubjectKind.GROUP, f"group-{number}") for number in range(200))
     callers = [MineCaller("ann", groups), MineCaller("ann", frozenset()), MineCaller("ben", groups)]
     keys = {each.owner for each in callers}
@@ -159,7 +159,7 @@ def test_the_key_of_a_caller_is_short_and_differs_by_user_and_groups() -> None:
     assert max(map(len, keys)) < 50
 
 
-def test_the_key_of_a_watch_is_short_and_differs_by_selector() -> None:
+def test_the_key_of_a_watch_is_short_and_depends_on_the_selector() -> None:
     targets = [f"{WATCH}&labelSelector={value * 50_000}" for value in "ab"]
     keys = {
         WatchRequest.from_request(request, "ann").key

@@ -58,7 +58,7 @@ async def code_of_refusal(world: World, api: MineApi, target: str, watcher: Mine
 
 
 async def test_four_watches_of_a_person_receive_their_initial_events_at_once() -> None:
-    """The limit of tenants did not apply: 30 watches filled 30 places of the API server."""
+    """Without a limit 30 watches took 30 of the API server's seats."""
     names = "abcdef"
     world, api = world_of(*names), MineApi()
     async with watching(world, api, NAMESPACES):
@@ -69,7 +69,7 @@ async def test_four_watches_of_a_person_receive_their_initial_events_at_once() -
 
 
 @pytest.mark.parametrize("status", [400, 401, 410, 429])
-async def test_what_the_api_server_refuses_is_refused_and_is_no_empty_stream(status: int) -> None:
+async def test_a_watch_that_the_api_server_refuses_is_refused_and_not_empty(status: int) -> None:
     world, api = world_of("a", "b"), MineApi()
     api.refusals = {"a": status, "b": status}
     call, client = call_of(world, api, PODS)
@@ -79,7 +79,7 @@ async def test_what_the_api_server_refuses_is_refused_and_is_no_empty_stream(sta
 
 
 @pytest.mark.parametrize(("bookmarks", "told"), [("", 0), ("&allowWatchBookmarks=true", 1)])
-async def test_who_asks_for_no_bookmarks_is_sent_none_without_namespaces(
+async def test_a_watch_without_namespaces_sends_a_bookmark_only_on_request(
     bookmarks: str, told: int
 ) -> None:
     initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
@@ -88,8 +88,8 @@ async def test_who_asks_for_no_bookmarks_is_sent_none_without_namespaces(
         assert client.sent.qsize() == told
 
 
-async def test_a_watch_of_one_namespace_is_not_told_that_another_is_gone() -> None:
-    """`kubectl wait --for=delete ns/b` took the end of rights in ``a`` for its own."""
+async def test_a_watch_of_one_namespace_receives_no_deletion_of_another() -> None:
+    """`kubectl wait --for=delete ns/b` took the revocation in ``a`` for the deletion of ``b``."""
     world, api = world_of("a", "b"), MineApi()
     target = f"{NAMESPACES}&resourceVersion=1000&fieldSelector=metadata.name%3Db"
     async with watching(world, api, target) as client:
@@ -99,7 +99,7 @@ async def test_a_watch_of_one_namespace_is_not_told_that_another_is_gone() -> No
         assert await client.event() == ("DELETED", "b", "1002")
 
 
-async def test_a_namespace_that_was_told_is_told_to_be_gone_whatever_is_selected_now() -> None:
+async def test_a_sent_namespace_is_deleted_even_if_the_selector_no_longer_matches() -> None:
     world, api = world_of("a", "b"), MineApi()
     async with watching(world, api, f"{NAMESPACES}&labelSelector=x") as client:
         api.tell("a", "ADDED", 5)
@@ -109,7 +109,7 @@ async def test_a_namespace_that_was_told_is_told_to_be_gone_whatever_is_selected
         assert await client.event() == ("DELETED", "a", "1001")
 
 
-async def test_who_has_no_rights_any_more_is_sent_the_name_of_the_namespace_alone() -> None:
+async def test_a_deletion_after_a_revocation_contains_only_the_namespace_name() -> None:
     world, api = world_of("a", "b"), MineApi()
     async with watching(world, api, f"{NAMESPACES}&resourceVersion=1000") as client:
         before = len(api.asked)
@@ -118,7 +118,7 @@ async def test_who_has_no_rights_any_more_is_sent_the_name_of_the_namespace_alon
         assert len(api.asked) == before
 
 
-async def test_a_namespace_that_leaves_and_joins_counts_once() -> None:
+async def test_a_namespace_that_leaves_and_joins_again_counts_once() -> None:
     world, api, watcher = world_of("a", "b"), MineApi(), MineWatcher(ResumeLog())
     async with watching(world, api, f"{NAMESPACES}&resourceVersion=1000", watcher) as client:
         for version in range(1001, 1020, 2):
@@ -130,10 +130,8 @@ async def test_a_namespace_that_leaves_and_joins_counts_once() -> None:
     assert not watcher.counts.running
 
 
-async def test_what_a_watch_does_before_it_begins_and_while_rights_change_counts_as_its_time() -> (
-    None
-):
-    """Reviews of 1,000 namespaces took seconds of the thread, which nobody was charged for."""
+async def test_the_setup_of_a_watch_and_changes_of_rights_count_to_its_share() -> None:
+    """Reviews of 1,000 namespaces took seconds of the thread that no share was charged for."""
     world, api = world_of("a", "b"), MineApi()
     call, _ = call_of(world, api, PODS)
     counted = Metered()
@@ -147,8 +145,8 @@ async def test_what_a_watch_does_before_it_begins_and_while_rights_change_counts
     assert counted.works == [*begun, "_send_membership_changes", "_follow"]
 
 
-async def test_who_leaves_while_a_namespace_joins_has_to_list_again() -> None:
-    """What was deleted in the meantime stayed in the client's cache for ever."""
+async def test_a_client_that_leaves_during_a_join_has_to_list_again() -> None:
+    """An object that was deleted meanwhile stayed in the client's cache for good."""
     world, api, watcher = world_of("a"), MineApi(), MineWatcher(ResumeLog())
     async with watching(world, api, f"{PODS}&resourceVersion=1000", watcher) as client:
         world.bind("b", 1001, ANN)
@@ -159,8 +157,8 @@ async def test_who_leaves_while_a_namespace_joins_has_to_list_again() -> None:
     assert await code_of_refusal(world, api, f"{PODS}&resourceVersion=1002", watcher) == 410
 
 
-async def test_who_may_not_watch_any_more_what_was_told_has_to_list_again() -> None:
-    """Rights that somebody bound by hand: the LNamespace's own are still held."""
+async def test_a_client_that_may_no_longer_watch_a_namespace_has_to_list_again() -> None:
+    """The rights came from another binding; the LNamespace's own rights are still there."""
     world, api, watcher = world_of("a", "b"), MineApi(), MineWatcher(ResumeLog())
     async with watching(world, api, f"{PODS}&resourceVersion=1000", watcher) as client:
         api.tell("b", "ADDED", 1001)

@@ -15,7 +15,7 @@ def namespaces() -> TenantNamespaces:
     return found
 
 
-def test_a_namespace_that_is_being_deleted_is_listed_as_long_as_it_can_be_read(
+def test_a_terminating_namespace_is_listed_until_its_binding_is_deleted(
     namespaces: TenantNamespaces,
 ) -> None:
     namespaces.add("acme-old", terminating=True)
@@ -25,14 +25,14 @@ def test_a_namespace_that_is_being_deleted_is_listed_as_long_as_it_can_be_read(
     assert "acme-old" in namespaces
 
 
-def test_a_namespace_whose_binding_somebody_deleted_is_still_listed(
+def test_an_active_namespace_whose_binding_was_deleted_is_still_listed(
     namespaces: TenantNamespaces,
 ) -> None:
     namespaces.grant("acme-old", granted=False)
     assert namespaces.all() == ["acme-default", "acme-old"]
 
 
-async def test_nobody_waits_for_a_right_in_a_namespace_that_is_being_deleted(
+async def test_waiting_for_the_binding_of_a_terminating_namespace_returns_at_once(
     namespaces: TenantNamespaces,
 ) -> None:
     namespaces.grant("acme-old", granted=False)
@@ -42,7 +42,7 @@ async def test_nobody_waits_for_a_right_in_a_namespace_that_is_being_deleted(
     assert not await namespaces.wait_ended("acme-default", 0)
 
 
-def test_who_watches_is_told_once_that_a_namespace_is_as_good_as_gone(
+def test_listeners_are_notified_once_that_a_terminating_namespace_is_unreadable(
     namespaces: TenantNamespaces,
 ) -> None:
     told: list[tuple[str, bool]] = []
@@ -53,7 +53,7 @@ def test_who_watches_is_told_once_that_a_namespace_is_as_good_as_gone(
     assert told == [("acme-old", False)]
 
 
-def test_a_new_namespace_of_a_name_that_was_deleted_is_not_being_deleted(
+def test_a_recreated_namespace_is_not_terminating(
     namespaces: TenantNamespaces,
 ) -> None:
     namespaces.add("acme-old", terminating=True)
@@ -63,7 +63,7 @@ def test_a_new_namespace_of_a_name_that_was_deleted_is_not_being_deleted(
     assert namespaces.all() == ["acme-default", "acme-old"]
 
 
-def test_a_namespace_says_itself_that_it_is_being_deleted() -> None:
+def test_the_deletion_timestamp_marks_a_namespace_as_terminating() -> None:
     time = b'"deletionTimestamp":"2026-01-01T00:00:00Z"'
     assert read_watched(
         b'{"metadata":{"name":"a","resourceVersion":"5",' + time + b"}}"
@@ -71,7 +71,7 @@ def test_a_namespace_says_itself_that_it_is_being_deleted() -> None:
     assert not read_watched(b'{"metadata":{"name":"a","resourceVersion":"5"}}').terminating
 
 
-def test_only_a_binding_that_came_just_now_may_be_unknown_to_the_api_server(
+def test_only_a_new_binding_counts_as_recently_granted(
     namespaces: TenantNamespaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert namespaces.recently_granted("acme-default")

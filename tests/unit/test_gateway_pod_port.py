@@ -50,7 +50,7 @@ async def ask(port: int, name: str, context: ssl.SSLContext | None = None) -> by
 
 
 @pytest.mark.parametrize("name", [ADDRESS, "kubernetes.default.svc"])
-async def test_programs_verify_the_address_or_the_name_that_they_dial(name: str) -> None:
+async def test_clients_verify_the_server_by_the_dialled_address_or_name(name: str) -> None:
     server = HttpServer(answer)
     context = own_context(ROOT, ADDRESS, "fd00::1", *API_SERVER_NAMES)
     port = (await server.start(Address(ADDRESS, 0), context)).port
@@ -65,7 +65,7 @@ async def test_programs_verify_the_address_or_the_name_that_they_dial(name: str)
         await server.stop()
 
 
-async def test_one_server_answers_at_several_addresses_until_it_stops() -> None:
+async def test_a_server_listens_at_several_addresses_until_it_is_stopped() -> None:
     server = HttpServer(answer)
     writers: list[asyncio.StreamWriter] = []
     first, second = [(await server.start(Address(ADDRESS, 0))).port for _ in range(2)]
@@ -83,7 +83,7 @@ async def test_one_server_answers_at_several_addresses_until_it_stops() -> None:
             await asyncio.open_connection(ADDRESS, port)
 
 
-async def test_pods_call_the_gateway_by_the_addresses_of_its_service() -> None:
+async def test_the_certificate_names_the_cluster_ips_of_the_gateways_service() -> None:
     async with serving() as server, client_of(server.url) as client:
         asked = asyncio.create_task(certified_hosts(client, SERVICE))
         request = await server.next("GET")
@@ -92,7 +92,7 @@ async def test_pods_call_the_gateway_by_the_addresses_of_its_service() -> None:
         assert await asked == ("10.0.0.7", "fd00::7", *API_SERVER_NAMES)
 
 
-async def test_the_ca_is_published_beside_the_service() -> None:
+async def test_the_ca_is_published_in_a_configmap_named_like_the_service() -> None:
     async with serving() as server, client_of(server.url) as client:
         written = asyncio.create_task(publish_root(client, "gateway_pod_service", SERVICE, ROOT))
         request = await server.next("PATCH")
@@ -105,7 +105,7 @@ async def test_the_ca_is_published_beside_the_service() -> None:
 @pytest.mark.parametrize(
     ("body", "status"), [({"spec": {"type": "ExternalName"}}, 200), (b"{", 200), ({}, 404)]
 )
-async def test_without_an_address_the_gateway_says_what_is_missing(body: Any, status: int) -> None:
+async def test_a_service_without_a_cluster_ip_is_a_settings_error(body: Any, status: int) -> None:
     async with serving() as server, client_of(server.url) as client:
         asked = asyncio.create_task(certified_hosts(client, SERVICE))
         (await server.next("GET")).answer(body, status)
@@ -113,7 +113,7 @@ async def test_without_an_address_the_gateway_says_what_is_missing(body: Any, st
             await asked
 
 
-async def test_a_ca_that_cannot_be_published_is_told() -> None:
+async def test_a_ca_that_cannot_be_published_is_a_settings_error() -> None:
     async with serving() as server, client_of(server.url) as client:
         written = asyncio.create_task(publish_root(client, "gateway_pod_service", SERVICE, ROOT))
         (await server.next("PATCH")).refuse(403, "Forbidden")
@@ -121,7 +121,9 @@ async def test_a_ca_that_cannot_be_published_is_told() -> None:
             await written
 
 
-async def test_a_certificate_of_an_lcluster_is_no_servers(tmp_path: Path) -> None:
+async def test_a_client_certificate_of_an_lcluster_is_not_valid_for_a_server(
+    tmp_path: Path,
+) -> None:
     """Pods trust the root of all of them: whoever gets one must not stand for the gateway."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes.default.svc")])

@@ -21,7 +21,7 @@ def config_maps(count: int) -> bytes:
     return json.dumps(body).encode()
 
 
-async def test_others_run_while_a_long_list_is_written() -> None:
+async def test_other_tasks_run_while_a_long_list_is_encoded() -> None:
     turns = 0
 
     async def other() -> None:
@@ -42,19 +42,19 @@ async def test_an_empty_answer_stays_empty() -> None:
     assert await in_steps(ProtobufEncoder().steps(b"")) == b""
 
 
-async def test_a_status_is_written_as_any_object() -> None:
+async def test_a_status_is_encoded_like_any_other_object() -> None:
     status = not_found(GroupResource("", "pods"), "web").status.encode()
     encoded = await in_steps(ProtobufEncoder().steps(status))
     assert json.loads(protobuf.to_json(encoded)) == json.loads(status)
 
 
-async def test_what_has_no_protobuf_is_not_acceptable() -> None:
+async def test_an_object_without_a_protobuf_encoding_is_answered_with_406() -> None:
     with pytest.raises(Refused) as refused:
         await in_steps(ProtobufEncoder().steps(b'{"kind":"Widget","apiVersion":"example.com/v1"}'))
     assert refused.value.status.code == 406
 
 
-def test_an_event_is_a_frame_of_the_length_that_it_says() -> None:
+def test_a_watch_event_is_prefixed_with_its_length() -> None:
     event = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}'
     frame = ProtobufEncoder().encode_event(event)
     assert struct.unpack(">I", frame[:4]) == (len(frame) - 4,)

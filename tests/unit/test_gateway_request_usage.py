@@ -53,7 +53,7 @@ class _Sent:
         pass
 
 
-async def test_others_run_between_the_events_of_a_watch_that_begins() -> None:
+async def test_other_tasks_run_between_the_initial_events_of_a_watch() -> None:
     sent, between = _Sent(), list[int]()
 
     async def lines() -> AsyncIterator[bytes]:
@@ -73,7 +73,7 @@ async def test_others_run_between_the_events_of_a_watch_that_begins() -> None:
     assert max(between) <= 2
 
 
-def test_a_tenant_with_too_long_answers_is_told_to_wait_or_to_ask_for_less() -> None:
+def test_a_tenant_beyond_its_memory_share_is_answered_with_429_or_413() -> None:
     accounts = MemoryAccounts(LIMITS)
     with accounts.account_for("a", uncut) as first, accounts.account_for("a", uncut) as second:
         first.reserve(SMALL + 60)
@@ -103,7 +103,7 @@ async def most_at_once(usage: RequestUsage) -> int:
     return max(most)
 
 
-async def test_who_uses_much_has_one_costly_request_at_the_api_server() -> None:
+async def test_a_heavy_tenant_has_one_costly_request_at_a_time_at_the_api_server() -> None:
     """Four lists at once occupied an API server with two processors: all others waited."""
     accounts = MemoryAccounts()
     with (
@@ -118,7 +118,7 @@ async def test_who_uses_much_has_one_costly_request_at_the_api_server() -> None:
     assert not accounts.costly
 
 
-def test_what_is_stored_costs_more_than_what_is_sent() -> None:
+def test_stored_bytes_are_charged_more_than_sent_bytes() -> None:
     accounts = MemoryAccounts()
     with accounts.account_for("a", uncut) as usage, accounts.account_for("b", uncut) as other:
         other.charge_extra(0.001)
@@ -129,7 +129,7 @@ def test_what_is_stored_costs_more_than_what_is_sent() -> None:
         assert accounts.scheduler.needs_turns("a")
 
 
-def test_who_has_most_makes_room_for_who_has_less() -> None:
+def test_the_tenant_that_holds_most_memory_is_cut_off_first() -> None:
     accounts, cut = MemoryAccounts(LIMITS), list[str]()
     with ExitStack() as stack:
         for owner in ("a", "b"):
@@ -141,7 +141,7 @@ def test_who_has_most_makes_room_for_who_has_less() -> None:
         assert accounts.held("a") == 0
 
 
-def test_who_asks_for_little_is_never_refused_for_others() -> None:
+def test_a_tenant_with_small_responses_is_never_refused_because_of_others() -> None:
     accounts = MemoryAccounts(MemoryLimits(owner=100, all=100))
     with accounts.account_for("a", uncut) as much, accounts.account_for("b", uncut) as little:
         much.reserve(SMALL + 100)
@@ -149,7 +149,7 @@ def test_who_asks_for_little_is_never_refused_for_others() -> None:
         assert code_of(little, 100) == 429
 
 
-async def test_a_fifth_list_waits_for_others_of_its_tenant_alone() -> None:
+async def test_a_fifth_concurrent_list_waits_only_for_requests_of_its_own_tenant() -> None:
     counted, begun, end = InFlight(200), list[str](), asyncio.Event()
 
     async def ask(tenant: str, verb: str, size: int = 0) -> None:
@@ -177,7 +177,9 @@ async def test_a_fifth_list_waits_for_others_of_its_tenant_alone() -> None:
     assert len(begun) == len(tasks)
 
 
-async def test_who_asks_again_at_once_is_answered_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refusal_is_delayed_and_one_refusal_too_many_closes_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(in_flight, "_DELAY", 0.0)
     monkeypatch.setattr(in_flight, "_DELAYED", 1)
     counted = InFlight(1)
@@ -203,7 +205,7 @@ def exchange_of(owner: str) -> Exchange:
     return Exchange(HttpRequest("GET", "/", (), b"x"), _Connection(owner))  # type: ignore[arg-type]
 
 
-async def test_events_that_wait_for_a_slow_reader_are_few_or_short() -> None:
+async def test_the_event_queue_of_a_slow_reader_is_limited_in_count_and_size() -> None:
     waiting = WaitingEvents()
     for _ in range(1000):
         assert not waiting.full()
@@ -224,7 +226,7 @@ class _Lines(UpstreamResponse):
         return self.chunks.pop(0) if self.chunks else b""
 
 
-async def test_what_is_kept_of_an_event_is_counted_until_it_is_told() -> None:
+async def test_buffered_bytes_of_an_event_are_counted_until_it_is_sent() -> None:
     accounts = MemoryAccounts(MemoryLimits(owner=SMALL, all=SMALL))
     half = b"x" * SMALL
     with accounts.account_for("a", uncut) as usage:
@@ -241,7 +243,7 @@ async def test_what_is_kept_of_an_event_is_counted_until_it_is_told() -> None:
         assert usage.size == 0
 
 
-async def test_an_event_counts_as_long_as_it_may_be_for_its_tenant() -> None:
+async def test_a_buffered_event_is_counted_at_its_expanded_size() -> None:
     """A hundred clients that read slowly held 870 MiB after one change of a compressed object."""
     accounts, event = MemoryAccounts(MemoryLimits(owner=SMALL, all=SMALL)), b"x" * (SMALL // 2)
     with ExitStack() as stack:
@@ -269,7 +271,7 @@ class _Held(UpstreamResponse):
         return b""
 
 
-async def test_who_takes_no_events_opens_few_watches_and_others_open_theirs() -> None:
+async def test_clients_that_read_no_events_do_not_keep_other_tenants_from_watching() -> None:
     """Each had a slot among the requests of all tenants until its client had read what was there:
     with a hundred of them the only request of another tenant waited for half a minute."""
     counts, opened = WatchCounts(), list[str]()
@@ -307,7 +309,7 @@ class _Busy(UpstreamResponse):
 
 
 @pytest.mark.parametrize(("size", "caught_up"), [(100, True), (100_000, False)])
-async def test_news_without_end_keep_no_place_and_a_long_beginning_does(
+async def test_a_busy_watch_releases_its_opening_slot_unless_its_initial_list_is_long(
     monkeypatch: pytest.MonkeyPatch, size: int, *, caught_up: bool
 ) -> None:
     """Of a hundred watches where ConfigMaps changed all the time, each waited 20 s for the eight
@@ -333,7 +335,7 @@ async def test_news_without_end_keep_no_place_and_a_long_beginning_does(
 
 
 @pytest.mark.parametrize("told", [b"x\n", b'{"k8s.io/initial-events-end":"true"}\n'])
-async def test_who_has_caught_up_has_a_place_no_longer(told: bytes) -> None:
+async def test_a_watch_releases_its_opening_slot_after_the_initial_events(told: bytes) -> None:
     places = asyncio.Semaphore(1)
     slot = OpeningSlot(places)
     await slot.acquire()

@@ -41,7 +41,7 @@ class Answers:
         return self._body
 
 
-async def test_a_request_is_sent_again_until_the_api_server_knows_of_a_new_binding() -> None:
+async def test_a_request_is_retried_until_the_api_server_knows_a_new_binding() -> None:
     answers = Answers((403, LACKS), (403, status(NAMED)), (201, b"{}"))
     response = await send_until_granted(answers.send, lambda: True)
     assert (response.status, await response.read(), answers.sent) == (201, b"{}", 3)

@@ -20,12 +20,12 @@ def warned(spec: Any, validation: str = "Warn") -> list[str]:
     return [text for _, text in headers]
 
 
-def test_an_unknown_field_is_warned_of() -> None:
+def test_an_unknown_field_of_an_access_review_gives_a_warning() -> None:
     assert warned({"usr": 1}) == [r'299 - "unknown field \"spec.usr\""']
     assert warned({"usr": 1}, "Ignore") == []
 
 
-def test_warnings_are_no_longer_than_those_of_the_api_server() -> None:
+def test_warnings_about_unknown_fields_are_limited_in_length() -> None:
     # Each of 300,000 fields became a header, and 4 MB of one were quoted letter by letter.
     many = {f"{number}{'a' * 300}": 1 for number in range(10_000)}
     for spec in (many, {"a" * 4_000_000: 1}):

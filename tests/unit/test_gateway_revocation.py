@@ -47,20 +47,20 @@ def tenant_of(**spec: Any) -> ServedTenant:
     return ServedTenant(cluster, ACME, PUBLISHED)
 
 
-async def test_an_entry_that_expires_is_a_change() -> None:
+async def test_the_expiry_of_a_sudoers_entry_counts_as_a_change() -> None:
     soon = datetime.now(UTC) + timedelta(seconds=0.5)
     async with asyncio.timeout(DEADLINE):
         await tenant_of(sudoers=(Member("ann", expires_at=soon),)).changed()
 
 
-async def test_an_entry_that_lasts_is_no_change() -> None:
+async def test_an_unexpired_sudoers_entry_counts_as_no_change() -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
             await tenant_of(sudoers=(Member("ann", expires_at=later),)).changed()
 
 
-async def test_a_deleted_lcluster_wakes_all_that_its_people_had_opened() -> None:
+async def test_the_deletion_of_an_lcluster_wakes_its_open_requests() -> None:
     tenants = Tenants(cast(Any, None), cast(Any, None), Names())
     tenants._tenants["acme"] = tenant = tenant_of()  # noqa: SLF001
     waiting = asyncio.create_task(tenant.changed())
@@ -72,7 +72,7 @@ async def test_a_deleted_lcluster_wakes_all_that_its_people_had_opened() -> None
     assert tenants.get("acme") is None
 
 
-async def test_a_definition_of_one_lcluster_wakes_nobody_in_another() -> None:
+async def test_a_definition_in_one_lcluster_wakes_no_open_request_of_another() -> None:
     """Each watch of each LCluster was confirmed anew whenever anybody made a definition."""
     tenants = Tenants(cast(Any, None), cast(Any, None), Names())
     tenants._tenants["acme"] = tenant = tenant_of()  # noqa: SLF001
@@ -87,7 +87,9 @@ async def test_a_definition_of_one_lcluster_wakes_nobody_in_another() -> None:
 
 
 @pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "proxy"])
-def test_a_stream_opened_by_get_is_a_write_to_a_suspended_cluster(subresource: str) -> None:
+def test_streaming_subresources_opened_by_get_are_refused_in_a_suspended_lcluster(
+    subresource: str,
+) -> None:
     request = asked("pods", "get", name="web", subresource=subresource)
     with pytest.raises(Refused) as refused:
         refuse_suspended(tenant_of(suspend=Suspension.READ_ONLY), request)
@@ -95,14 +97,14 @@ def test_a_stream_opened_by_get_is_a_write_to_a_suspended_cluster(subresource: s
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "delete", "deletecollection"])
-def test_nothing_is_written_to_a_suspended_cluster(verb: str) -> None:
+def test_writes_to_a_suspended_lcluster_are_refused(verb: str) -> None:
     with pytest.raises(Refused):
         refuse_suspended(tenant_of(suspend=Suspension.READ_ONLY), asked("pods", verb))
 
 
 @pytest.mark.parametrize("subresource", ["", "log", "status"])
 @pytest.mark.parametrize("verb", ["get", "list", "watch"])
-def test_a_suspended_cluster_is_read(verb: str, subresource: str) -> None:
+def test_reads_of_a_suspended_lcluster_are_allowed(verb: str, subresource: str) -> None:
     request = asked("pods", verb, subresource=subresource)
     refuse_suspended(tenant_of(suspend=Suspension.READ_ONLY), request)
 
@@ -119,7 +121,7 @@ class Answered:
         self.status, self.body = status, body
 
 
-async def test_a_refusal_by_text_keeps_its_code_and_loses_its_text() -> None:
+async def test_a_plain_text_error_keeps_its_status_code_and_loses_its_text() -> None:
     answered = Answered()
     call = TenantCall(cast(Any, answered), asked("pods", "list"), ACME, "ann", (), JsonEncoder())
     text = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "1"))
@@ -131,7 +133,7 @@ async def test_a_refusal_by_text_keeps_its_code_and_loses_its_text() -> None:
     assert b"beta" not in answered.body
 
 
-async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
+async def test_a_tenant_with_too_many_watches_is_answered_with_429() -> None:
     watcher = Watcher(cast(Any, None), ResumeLog())
     namespaces = TenantNamespaces()
     for number in range(30):
@@ -144,7 +146,7 @@ async def test_a_tenant_with_too_many_watches_is_told_to_wait() -> None:
     assert watcher.counts.running["acme"] == 980
 
 
-async def test_other_resources_of_a_tenant_are_noticed_and_other_rights_are_not() -> None:
+async def test_waiting_for_other_resources_ends_on_new_resources_but_not_on_new_rights() -> None:
     tenant = tenant_of()
     waiting = asyncio.create_task(tenant.other_resources(ACME.resources))
     await asyncio.sleep(0)
@@ -197,7 +199,7 @@ def may_do_all(user: str) -> WatchedObject:
     return read_watched(json.dumps(binding).encode())
 
 
-async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
+async def test_a_watch_of_a_disconnected_client_leaves_no_task_running() -> None:
     request, tenant, endless = asked("pods", "watch"), tenant_of(), Endless()
     tenant.put("clusterrolebindings", may_do_all("ann"))
     asks = asks_of(tenant, Login("ann"))
@@ -212,7 +214,7 @@ async def test_a_watch_whose_client_is_gone_leaves_nothing_running() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_a_certificate_that_ends_ends_what_was_opened_with_it() -> None:
+async def test_an_expired_client_certificate_ends_the_streams_opened_with_it() -> None:
     request = asked("pods", "create", name="web", subresource="exec")
     ends = datetime.now(UTC) + timedelta(seconds=0.1)
     login = Login("ann", tenant="acme", lcluster_uid="uid-a", ends=ends)
@@ -227,7 +229,7 @@ async def test_a_certificate_that_ends_ends_what_was_opened_with_it() -> None:
     assert refused.value.status.code == 401
 
 
-async def test_a_request_that_waited_while_its_sender_was_taken_off_the_list_is_refused() -> None:
+async def test_a_queued_request_is_refused_if_its_user_lost_access_meanwhile() -> None:
     """It was admitted before it waited for its turn, and not asked about after."""
     request, tenant, endless = asked("pods", "get", name="web"), tenant_of(), Endless()
     asks = asks_of(tenant, Login("ann"))
@@ -257,7 +259,7 @@ class Silent:
         """Note nothing."""
 
 
-async def test_namespaces_that_join_a_watch_count_as_those_with_which_it_began() -> None:
+async def test_namespaces_added_to_a_running_watch_count_towards_the_watch_limit() -> None:
     client = Silent()
     watcher = Watcher(cast(Any, client), ResumeLog())
     namespaces = TenantNamespaces()
@@ -277,7 +279,7 @@ async def test_namespaces_that_join_a_watch_count_as_those_with_which_it_began()
     assert watcher.counts.running["acme"] == 997
 
 
-async def test_watches_of_objects_that_the_gateway_makes_count_as_well() -> None:
+async def test_watches_of_synthetic_objects_count_towards_the_watch_limit() -> None:
     watcher = Watcher(cast(Any, None), ResumeLog())
     watcher.counts.running["acme"] = 1000
     nodes = ResourceType("", "nodes", "Node", namespaced=False, policy=ServingPolicy.SHARED)
@@ -310,11 +312,13 @@ async def refused_to(login: Login) -> str:
 
 
 @pytest.mark.parametrize(("tenant", "uid"), [("acme", "uid-earlier"), ("beta", "uid-b")])
-async def test_who_has_a_certificate_of_another_lcluster_reads_that(tenant: str, uid: str) -> None:
+async def test_a_refusal_explains_that_the_certificate_belongs_to_another_lcluster(
+    tenant: str, uid: str
+) -> None:
     message = await refused_to(Login("robot", tenant=tenant, lcluster_uid=uid))
     assert "issued in another LCluster, or in an earlier one of this name" in message
     assert "kubectl lns grant" not in message
 
 
-async def test_who_is_not_listed_reads_who_adds_them() -> None:
+async def test_a_refusal_of_an_unlisted_user_names_the_grant_command() -> None:
     assert "kubectl lns grant lc/acme --user USER" in await refused_to(Login("eve"))

@@ -73,7 +73,7 @@ def allowed(roles: TenantRoles) -> bool:
     return roles.authorizer.allows(JANE, asks("get", "pods", "prod")).allowed
 
 
-def test_what_a_watch_tells_is_in_force_for_the_next_question() -> None:
+def test_watched_changes_of_roles_and_bindings_apply_to_the_next_authorization() -> None:
     roles = TenantRoles(VIEW, {})
     assert not allowed(roles)
     roles.put("roles", watched("reader", "acme-prod", rules=PODS))
@@ -87,12 +87,12 @@ def test_what_a_watch_tells_is_in_force_for_the_next_question() -> None:
     assert not allowed(roles)
 
 
-def test_an_authorizer_stays_while_nothing_changes() -> None:
+def test_the_authorizer_is_reused_while_nothing_changes() -> None:
     roles = TenantRoles(VIEW, {})
     assert roles.authorizer is roles.authorizer
 
 
-def test_other_names_let_everything_be_read_anew() -> None:
+def test_a_view_with_other_names_makes_all_roles_be_decoded_again() -> None:
     roles = TenantRoles(TenantView("acme"), {})
     roles.put("roles", watched("reader", "acme-prod", rules=PODS))
     roles.put("rolebindings", bound("b", "reader"))
@@ -101,7 +101,7 @@ def test_other_names_let_everything_be_read_anew() -> None:
     assert allowed(roles)
 
 
-def test_a_definition_that_comes_lets_no_role_be_decoded_anew(
+def test_a_new_custom_resource_definition_causes_no_role_to_be_decoded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With 5,000 RoleBindings of one tenant each definition that came or went took 0.3 s."""
@@ -116,7 +116,7 @@ def test_a_definition_that_comes_lets_no_role_be_decoded_anew(
     assert allowed(known)
 
 
-def test_a_cluster_role_of_the_platform_whose_name_begins_so_is_not_the_tenants() -> None:
+def test_a_platform_cluster_role_named_with_the_tenants_prefix_grants_nothing() -> None:
     roles = TenantRoles(VIEW, {})
     roles.put("rolebindings", bound("b", "acme-reader", kind="ClusterRole"))
     roles.put("clusterroles", watched("acme-reader", labels={}, rules=PODS))
@@ -125,7 +125,7 @@ def test_a_cluster_role_of_the_platform_whose_name_begins_so_is_not_the_tenants(
     assert allowed(roles)
 
 
-def test_an_object_that_cannot_be_read_takes_nothing_from_others() -> None:
+def test_an_undecodable_role_leaves_other_roles_in_force() -> None:
     roles = TenantRoles(VIEW, {})
     roles.put("roles", watched("reader", "acme-prod", rules=PODS))
     roles.put("rolebindings", bound("b", "reader"))
@@ -141,7 +141,7 @@ CHANGES = st.lists(
 
 @settings(max_examples=40)
 @given(CHANGES, st.integers(1, 40))
-def test_changes_one_by_one_come_to_the_same_as_all_at_once(
+def test_incremental_changes_give_the_same_role_store_as_a_rebuild(
     changes: list[tuple[str, str, bool]], often: int
 ) -> None:
     roles = TenantRoles(VIEW, {})
@@ -160,7 +160,7 @@ def test_changes_one_by_one_come_to_the_same_as_all_at_once(
     assert isinstance(kept, RoleStore)
 
 
-def test_a_published_role_says_nothing_of_groups_that_are_not_published() -> None:
+def test_a_published_role_omits_api_groups_that_are_not_published() -> None:
     rules = [*PODS, {"verbs": ["get"], "apiGroups": ["add-on.example.com", ""], "resources": ["x"]}]
     rules.append({"verbs": ["get"], "apiGroups": ["add-on.example.com"], "resources": ["x"]})
     rules.append({"verbs": ["get"], "nonResourceURLs": ["/x"]})
@@ -178,7 +178,7 @@ def test_a_published_role_says_nothing_of_groups_that_are_not_published() -> Non
         ("jane", None),
     ],
 )
-def test_a_service_account_is_one_of_the_tenants_namespaces(
+def test_only_service_accounts_of_the_tenants_namespaces_are_its_users(
     user: str, expected: str | None
 ) -> None:
     extra = (("authentication.kubernetes.io/node-name", ("node",)),)
@@ -188,13 +188,13 @@ def test_a_service_account_is_one_of_the_tenants_namespaces(
     assert found is None or found.extra == {}
 
 
-def test_a_certificate_of_the_tenant_makes_nobody_master_or_one_of_its_users() -> None:
+def test_a_client_certificate_of_a_tenant_confers_no_reserved_group() -> None:
     login = Login("ann", ("devs", "system:masters", "lcluster:users"), tenant="acme")
     found = user_of(login, ActiveEntries((), (), ()), VIEW, ())
     assert found is not None
     assert found.groups == ("devs", "system:authenticated")
 
 
-def test_the_audit_log_has_the_true_person_and_no_name_that_a_tenant_made_up() -> None:
+def test_the_audited_name_marks_users_authenticated_by_a_tenants_certificate() -> None:
     assert audited_name(Login("ann", tenant="acme")) == "lcluster:acme:ann"
     assert audited_name(Login("ann")) == "ann"

@@ -59,7 +59,7 @@ async def _all(*works: Awaitable[None]) -> None:
     await asyncio.gather(*works)
 
 
-async def test_who_uses_little_waits_for_one_step_of_who_uses_much(thread: Thread) -> None:
+async def test_a_light_tenant_waits_for_one_step_of_a_heavy_tenant(thread: Thread) -> None:
     await thread.use_up("much")
     many = [thread.work("much", *[0.002] * 5) for _ in range(20)]
     await _all(*many, thread.work("little", *[0.001] * 3))
@@ -69,7 +69,7 @@ async def test_who_uses_little_waits_for_one_step_of_who_uses_much(thread: Threa
     assert thread.steps.count("much") == 100
 
 
-async def test_who_uses_much_gets_turns_as_often_as_another(thread: Thread) -> None:
+async def test_a_heavy_tenant_with_many_tasks_gets_as_many_turns_as_another(thread: Thread) -> None:
     await thread.use_up("many", "few")
     works = [thread.work("many", *[0.001] * 5) for _ in range(20)]
     await _all(*works, thread.work("few", *[0.001] * 5))
@@ -77,7 +77,7 @@ async def test_who_uses_much_gets_turns_as_often_as_another(thread: Thread) -> N
     assert thread.steps[:12].count("few") == 5
 
 
-async def test_who_used_less_is_first(thread: Thread) -> None:
+async def test_the_tenant_that_used_the_least_time_has_the_next_turn(thread: Thread) -> None:
     """Else the steps of one that take ten times as long would be ten times as much."""
     await thread.use_up("long", "short")
     long = [thread.work("long", *[0.01] * 10) for _ in range(4)]
@@ -87,7 +87,9 @@ async def test_who_used_less_is_first(thread: Thread) -> None:
     assert 4 * first.count("long") <= first.count("short")
 
 
-async def test_the_thread_rests_half_of_the_time_while_somebody_else_asks(thread: Thread) -> None:
+async def test_the_thread_idles_half_of_the_time_while_another_tenant_is_active(
+    thread: Thread,
+) -> None:
     await thread.use_up("much")
     before = thread.ran, thread.idle
     await thread.work("much", *[0.005] * 100)
@@ -95,7 +97,7 @@ async def test_the_thread_rests_half_of_the_time_while_somebody_else_asks(thread
     assert 0.8 < idle / ran < 1.2
 
 
-async def test_short_steps_rest_too(thread: Thread) -> None:
+async def test_short_steps_are_throttled_like_long_steps(thread: Thread) -> None:
     await thread.use_up("much")
     before = thread.ran, thread.idle
     await thread.work("much", *[0.0002] * 1000)
@@ -103,7 +105,7 @@ async def test_short_steps_rest_too(thread: Thread) -> None:
     assert 0.8 < idle / ran < 1.2
 
 
-async def test_what_the_api_server_has_to_do_counts_as_well(thread: Thread) -> None:
+async def test_time_of_the_api_server_is_charged_to_the_tenant(thread: Thread) -> None:
     """A body of 3 MB costs the thread some milliseconds, and the API server fifty."""
     await thread.use_up("much")
     before = thread.ran, thread.idle
@@ -119,12 +121,12 @@ async def test_what_the_api_server_has_to_do_counts_as_well(thread: Thread) -> N
     assert 15 < idle / ran < 21
 
 
-async def test_who_is_alone_never_waits(thread: Thread) -> None:
+async def test_a_sole_tenant_is_never_throttled(thread: Thread) -> None:
     await _all(*(thread.work("alone", *[0.1] * 20) for _ in range(4)))
     assert thread.idle == 0
 
 
-async def test_rests_end_when_nobody_else_has_asked_for_a_while(thread: Thread) -> None:
+async def test_throttling_ends_when_no_other_tenant_was_active_recently(thread: Thread) -> None:
     await thread.use_up("much")
     await thread.work("much", 1.0)
     thread.idle += LIMITS.recent - 0.5
@@ -134,7 +136,7 @@ async def test_rests_end_when_nobody_else_has_asked_for_a_while(thread: Thread) 
     assert thread.idle == before
 
 
-async def test_who_used_much_is_forgiven_in_some_seconds(thread: Thread) -> None:
+async def test_the_recorded_usage_of_a_heavy_tenant_decays_within_seconds(thread: Thread) -> None:
     await thread.work("other", 0.001)
     for _ in range(100):
         await thread.work("much", 1.0)
@@ -145,7 +147,7 @@ async def test_who_used_much_is_forgiven_in_some_seconds(thread: Thread) -> None
     assert thread.idle == before
 
 
-async def test_a_busy_thread_does_not_starve_who_uses_much(thread: Thread) -> None:
+async def test_a_busy_thread_does_not_starve_a_heavy_tenant(thread: Thread) -> None:
     """Rests are no longer than some times what turns take, whatever all others use."""
     await thread.use_up("much")
 
@@ -163,7 +165,7 @@ async def test_a_busy_thread_does_not_starve_who_uses_much(thread: Thread) -> No
     assert 0.1 / (thread.ran - before) > 1 / (LIMITS.longest + 2)
 
 
-async def test_who_gives_up_waiting_takes_no_turn_from_others(thread: Thread) -> None:
+async def test_a_cancelled_waiting_task_takes_no_turn_from_others(thread: Thread) -> None:
     await thread.use_up("a")
     first, second, third = (asyncio.create_task(thread.work("a", *[0.001] * 3)) for _ in range(3))
     await asyncio.sleep(0)
@@ -173,7 +175,7 @@ async def test_who_gives_up_waiting_takes_no_turn_from_others(thread: Thread) ->
     assert thread.steps == ["a"] * 6
 
 
-async def test_a_task_that_is_thrown_away_with_its_turn_gives_it_back(thread: Thread) -> None:
+async def test_a_discarded_task_returns_its_turn(thread: Thread) -> None:
     """Else nobody that uses much would ever have another."""
     await thread.use_up("a")
     await thread.work("a", 0.001)
@@ -187,7 +189,7 @@ async def test_a_task_that_is_thrown_away_with_its_turn_gives_it_back(thread: Th
         await thread.work("a", 0.001)
 
 
-async def test_what_is_cancelled_lets_go_at_once(thread: Thread) -> None:
+async def test_a_cancelled_task_cleans_up_without_waiting_for_a_turn(thread: Thread) -> None:
     """A connection that is closed must not keep its places until it has had a turn."""
     let_go = list[str]()
 
@@ -208,7 +210,7 @@ async def test_what_is_cancelled_lets_go_at_once(thread: Thread) -> None:
     await other
 
 
-async def test_results_and_failures_pass_through(thread: Thread) -> None:
+async def test_results_and_exceptions_of_metered_work_are_passed_on(thread: Thread) -> None:
     async def fine() -> int:
         await asyncio.sleep(0)
         return 7
@@ -225,7 +227,7 @@ async def test_results_and_failures_pass_through(thread: Thread) -> None:
             await thread.scheduler.metered("a", asyncio.Event().wait())
 
 
-async def test_tenants_that_use_nothing_are_forgotten(thread: Thread) -> None:
+async def test_idle_tenants_are_removed_from_the_usage_table(thread: Thread) -> None:
     for number in range(5000):
         await thread.work(f"caller-{number}", 0.0001)
         thread.idle += 0.01

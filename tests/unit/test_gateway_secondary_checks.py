@@ -49,13 +49,13 @@ async def approve(stored: bytes, monkeypatch: pytest.MonkeyPatch) -> dict[str, s
     return dict(await confirm_secondary(cast(Any, None), call, authorizer, User("ann"), attributes))
 
 
-async def test_an_approval_meets_no_request_for_another_signer_that_is_made_meanwhile(
+async def test_an_approval_has_the_uid_of_the_checked_request_as_precondition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert await approve(msgspec.json.encode(MINE), monkeypatch) == {"uid": "uid-1"}
 
 
-async def test_a_request_that_is_made_after_it_was_looked_for_is_not_approved(
+async def test_an_approval_of_a_request_that_did_not_exist_is_answered_with_404(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(Refused) as refused:

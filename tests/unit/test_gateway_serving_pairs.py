@@ -64,29 +64,29 @@ def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
     verified(renewed[0], "lclusters.example.com", clock.now + LIFE - timedelta(seconds=1))
 
 
-def test_no_certificate_outlives_the_root() -> None:
+def test_no_certificate_is_valid_longer_than_the_root() -> None:
     clock = Clock()
     clock.now = ROOT.validity[1] - timedelta(days=1)
     certificate = x509.load_pem_x509_certificate(issued(clock).current()[0])
     assert certificate.not_valid_after_utc == ROOT.validity[1]
 
 
-def test_a_gateway_at_an_address_has_no_names_below_it() -> None:
+def test_a_gateway_reached_by_ip_address_has_no_subdomain_names() -> None:
     assert gateway_hosts("10.0.0.1", "") == ("10.0.0.1",)
     assert gateway_hosts("", "system/gateway") == ("gateway.system.svc",)
 
 
-def test_without_a_directory_and_without_a_root_the_option_is_named() -> None:
+def test_a_missing_certificate_directory_and_root_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="--gateway-signer-secret"):
         serving_pair(Settings(gateway_certificate_directory=""), None)
 
 
-def test_a_directory_without_a_certificate_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_a_certificate_is_a_settings_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="--gateway-certificate-directory"):
         MountedPair(tmp_path).current()
 
 
-async def test_a_renewed_certificate_is_served_to_who_connects_next() -> None:
+async def test_a_renewed_certificate_is_served_to_new_connections() -> None:
     clock = Clock()
     context = ServerContext(issued(clock, "localhost"))
     secured = await asyncio.start_server(
@@ -102,7 +102,7 @@ async def test_a_renewed_certificate_is_served_to_who_connects_next() -> None:
         assert await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port)) != first
 
 
-def test_a_pair_of_which_one_file_is_new_leaves_what_is_served(tmp_path: Path) -> None:
+def test_a_certificate_that_does_not_match_its_key_is_not_loaded(tmp_path: Path) -> None:
     clock = Clock()
     for name, content in zip(("tls.crt", "tls.key"), issued(clock).current(), strict=True):
         (tmp_path / name).write_bytes(content)
@@ -113,7 +113,7 @@ def test_a_pair_of_which_one_file_is_new_leaves_what_is_served(tmp_path: Path) -
             context.reload()
 
 
-def test_all_replicas_seal_by_the_root_and_not_by_the_pair_that_each_serves() -> None:
+def test_the_sealing_key_is_derived_from_the_root_and_shared_by_all_replicas() -> None:
     """A replica that had started since a renewal took no continue token of the others."""
     assert ROOT.sealing_key == ROOT.sealing_key
     assert len(ROOT.sealing_key) == 32

@@ -12,7 +12,7 @@ from lnamespace.gateway.tenants.namespaces import WatchedObject
 from tests.unit.support.reviews import DEADLINE, until
 
 
-async def test_a_request_that_cannot_be_signed_ends_nothing_for_others(
+async def test_a_request_that_cannot_be_signed_does_not_stop_the_signer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     signed = asyncio.Queue[str]()
@@ -40,7 +40,7 @@ async def test_a_request_that_cannot_be_signed_ends_nothing_for_others(
         pytest.param(Invalid("status.certificate"), 1, id="it would be refused for ever"),
     ],
 )
-async def test_a_status_is_written_again_only_if_that_may_help(
+async def test_a_status_write_is_retried_only_after_a_retryable_error(
     error: ClusterError, attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []

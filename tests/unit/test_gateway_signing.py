@@ -76,13 +76,13 @@ def issued(root: RootAuthority = ROOT, of: TenantIdentity = ACME, **spec: Any) -
         (request("Approved", signerName=OWN_CLIENT_SIGNER + "x"), False),
     ],
 )
-def test_only_an_approved_request_for_our_signer_is_signed_once(
+def test_only_an_approved_unsigned_request_for_our_signer_is_due(
     asked: SigningRequest, due: bool
 ) -> None:
     assert asked.is_due is due
 
 
-def test_a_certificate_is_for_logins_alone_and_bears_the_name_that_was_asked_for() -> None:
+def test_a_certificate_has_the_requested_subject_and_only_the_client_auth_usage() -> None:
     certificate = issued()
     assert certificate.subject.rfc4514_string() == "O=devs,CN=ann"
     extensions = certificate.extensions
@@ -99,7 +99,7 @@ def test_a_certificate_is_for_logins_alone_and_bears_the_name_that_was_asked_for
         (2**31 - 1, timedelta(days=365)),
     ],
 )
-def test_a_certificate_lasts_as_long_as_was_asked_and_a_year_at_most(
+def test_a_certificate_is_valid_for_the_requested_duration_up_to_a_year(
     seconds: int | None, life: timedelta
 ) -> None:
     assert issued(expirationSeconds=seconds).not_valid_after_utc == NOW + life
@@ -122,7 +122,7 @@ def test_a_certificate_lasts_as_long_as_was_asked_and_a_year_at_most(
         ),
     ],
 )
-def test_what_is_not_signed_says_why_and_keeps_who_approved_it(
+def test_an_unsignable_request_keeps_its_approval_and_gets_a_failed_condition(
     spec: dict[str, Any], words: str
 ) -> None:
     status = signed_status(request("Approved", **spec), ROOT.tenant_authority(ACME), NOW)
@@ -133,7 +133,7 @@ def test_what_is_not_signed_says_why_and_keeps_who_approved_it(
 
 
 @pytest.mark.parametrize("error", [TypeError, UnsupportedAlgorithm])
-def test_a_key_that_cannot_be_certified_says_so_in_the_request(
+def test_an_unsupported_key_is_reported_in_the_failed_condition(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:
@@ -144,21 +144,21 @@ def test_a_key_that_cannot_be_certified_says_so_in_the_request(
     assert "a key of a kind" in status["conditions"][-1]["message"]
 
 
-def test_an_issuer_is_known_by_its_name_its_uid_and_its_key() -> None:
+def test_the_issuer_of_a_certificate_is_identified_by_name_uid_and_key() -> None:
     assert ROOT.issuer_of(issued()) == ACME
     anew = TenantIdentity("acme", "uid-2")
     assert ROOT.issuer_of(issued(of=anew)) == anew
     assert ROOT.issuer_of(ROOT.certificate) is None
 
 
-def test_who_names_the_ca_of_an_lcluster_without_its_key_is_no_login_of_the_platform() -> None:
+def test_a_certificate_naming_an_lcluster_ca_without_its_signature_is_refused() -> None:
     other_root = make_root(NOW)
     with pytest.raises(Refused) as refused:
         ROOT.issuer_of(issued(other_root))
     assert refused.value.status.code == 401
 
 
-def test_every_replica_has_the_same_key_for_an_lcluster_and_another_for_another() -> None:
+def test_every_replica_derives_the_same_ca_key_for_an_lcluster() -> None:
     again = read_root(ROOT.pem.encode(), key_pem(ROOT.key))
     mine, theirs = ROOT.tenant_authority(ACME).key, again.tenant_authority(ACME).key
     assert mine.private_numbers() == theirs.private_numbers()
@@ -167,10 +167,10 @@ def test_every_replica_has_the_same_key_for_an_lcluster_and_another_for_another(
     assert ROOT.issuer_of(issued(again)) == ACME
 
 
-def test_a_root_of_two_halves_is_refused() -> None:
+def test_a_root_whose_key_does_not_match_its_certificate_is_refused() -> None:
     with pytest.raises(ValueError, match="not the certificate's"):
         read_root(ROOT.pem.encode(), key_pem(make_root(NOW).key))
 
 
-def test_no_key_is_shown() -> None:
+def test_the_repr_of_an_authority_contains_no_private_key() -> None:
     assert "key" not in repr(ROOT) + repr(ROOT.tenant_authority(ACME))

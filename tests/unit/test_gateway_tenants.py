@@ -62,14 +62,14 @@ async def renewed(tenants: Tenants, plural: str, item: WatchedObject) -> bool:
         (PRIORITY_CLASS.plural, watched("ours", value=1, globalDefault=True), True),
     ],
 )
-async def test_views_are_made_anew_only_where_tenants_see_something_else(
+async def test_tenant_views_are_rebuilt_only_after_changes_that_tenants_see(
     plural: str, item: WatchedObject, expected: bool
 ) -> None:
     """Each LCluster and LNamespace brings a role for its managers, which no tenant is shown."""
     assert await renewed(tenants_with("acme"), plural, item) is expected
 
 
-async def test_what_tenants_are_served_is_worked_out_once_for_all() -> None:
+async def test_the_resource_table_is_computed_once_for_all_tenants() -> None:
     tenants = tenants_with("acme", "beta")
     tenants._renew_views()  # noqa: SLF001
     tables = {id(tenant.view.resources) for tenant in tenants}
@@ -115,7 +115,7 @@ def whole(name: str, **members: Any) -> bytes:
     return json.dumps({"metadata": metadata, **members}).encode()
 
 
-def test_of_definitions_and_classes_of_tenants_only_what_is_used_is_kept() -> None:
+def test_only_the_used_fields_of_tenants_definitions_and_classes_are_cached() -> None:
     """Each replica kept them whole: 1,000 definitions of 1 MB ended all replicas."""
     definition = PARTS.metadata(whole("w.acme-example.com", spec={"x": "x" * 10_000}))
     assert (definition.raw, definition.labels) == (b"", {LABEL: "acme"})
@@ -127,12 +127,12 @@ def test_of_definitions_and_classes_of_tenants_only_what_is_used_is_kept() -> No
     assert len(PARTS.rbac(whole("acme-r", rules=[])).raw) < 2_500
 
 
-def test_the_labels_of_what_the_platform_may_publish_are_kept() -> None:
+def test_the_labels_of_platform_roles_and_classes_are_cached() -> None:
     raw = json.dumps({"metadata": {"name": "view", "labels": BOOTSTRAP}, "rules": []}).encode()
     assert PARTS.rbac(raw).labels == PARTS.shared_class(raw).labels == BOOTSTRAP
 
 
-def test_what_an_aggregated_role_gathers_is_kept() -> None:
+def test_the_aggregation_rule_of_a_cluster_role_is_cached() -> None:
     """After a restart of the gateway it gathered nothing."""
     rule = '{"clusterRoleSelectors":[]}'
     annotations = {KEPT_AS: rule, "a": "x" * 10_000}
@@ -150,7 +150,7 @@ def role_of(tenants: Tenants, name: str, size: int) -> WatchedObject:
     return item
 
 
-def test_the_roles_of_one_tenant_have_a_bound_together(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_roles_of_a_tenant_share_one_size_limit(caplog: pytest.LogCaptureFixture) -> None:
     """A tenant's Roles of 1 MB were kept five times over, without a bound."""
     tenants = tenants_with("acme")
     half = RBAC_BYTES // 2
@@ -163,12 +163,12 @@ def test_the_roles_of_one_tenant_have_a_bound_together(caplog: pytest.LogCapture
     assert role_of(tenants, "c", half).raw, "what was deleted leaves room"
 
 
-def test_the_roles_of_the_platform_have_no_bound() -> None:
+def test_the_roles_of_the_platform_have_no_size_limit() -> None:
     tenants = tenants_with()
     assert all(role_of(tenants, each, RBAC_BYTES // 2).raw for each in "ab")
 
 
-def test_an_object_beyond_the_bound_gives_no_rights_and_is_no_error() -> None:
+def test_a_role_beyond_the_size_limit_grants_nothing_and_raises_no_error() -> None:
     tenants = tenants_with("acme")
     role_of(tenants, "a", RBAC_BYTES)
     tenant = tenants.get("acme")

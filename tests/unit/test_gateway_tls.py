@@ -82,7 +82,7 @@ def shown(context: ServerContext, client: ssl.SSLContext) -> bytes:
     return server.getpeercert(binary_form=True) or b""
 
 
-def test_a_certificate_of_an_lcluster_is_taken_without_its_issuers(
+def test_a_client_certificate_without_its_chain_is_accepted(
     context: ServerContext, tmp_path: Path
 ) -> None:
     """Kubernetes' signers issue one certificate, and its suite takes no other."""
@@ -93,13 +93,13 @@ def test_a_certificate_of_an_lcluster_is_taken_without_its_issuers(
     assert shown(context, person)
 
 
-def test_one_that_was_issued_with_its_issuers_is_taken_too(
+def test_a_client_certificate_with_its_chain_is_accepted(
     context: ServerContext, tmp_path: Path
 ) -> None:
     assert shown(context, client(tmp_path, chain=True))
 
 
-def test_a_renewed_serving_certificate_forgets_who_is_gone_and_nobody_else(
+def test_reloading_the_serving_certificate_drops_only_cas_of_deleted_lclusters(
     context: ServerContext, clock: Clock, tmp_path: Path
 ) -> None:
     person = client(tmp_path)
@@ -113,7 +113,9 @@ def test_a_renewed_serving_certificate_forgets_who_is_gone_and_nobody_else(
         shown(context, person)
 
 
-def test_lclusters_that_come_and_go_do_not_fill_the_memory(context: ServerContext) -> None:
+def test_created_and_deleted_lclusters_leave_a_limited_number_of_cas(
+    context: ServerContext,
+) -> None:
     """Each left its CA in the context until the serving certificate was renewed, in 90 days."""
     context.lcluster_changed(None, ACME)
     most = 0

@@ -90,7 +90,7 @@ async def counts(found: ObjectCounter, until: Callable[[], bool]) -> None:
     work.cancel()
 
 
-def test_each_kind_is_counted_once_in_each_namespace_and_none_of_the_platform() -> None:
+def test_each_resource_is_counted_once_per_namespace_of_the_tenant() -> None:
     assert list(counted_paths(VIEW, ["acme-a", "acme-b"])) == [
         "/api/v1/namespaces/acme-a/pods?limit=1",
         "/api/v1/namespaces/acme-b/pods?limit=1",
@@ -113,11 +113,11 @@ def test_each_kind_is_counted_once_in_each_namespace_and_none_of_the_platform() 
         (b'{"items": [{"a": ' + b"[" * 9000 + b"]" * 9000 + b"}]}", 1),
     ],
 )
-def test_a_list_of_one_object_says_how_many_there_are(page: bytes, count: int) -> None:
+def test_the_object_count_is_read_from_a_list_with_limit_one(page: bytes, count: int) -> None:
     assert count_of(page) == count
 
 
-async def test_a_tenant_is_counted_as_itself_and_not_again_at_once() -> None:
+async def test_objects_are_counted_as_the_tenant_and_not_recounted_at_once() -> None:
     server = FakeServer(lambda target: 1000 if "pods" in target else 2)
     acme, beta = tenant(), tenant("beta")
     found = counter(server, acme, beta)
@@ -132,7 +132,7 @@ async def test_a_tenant_is_counted_as_itself_and_not_again_at_once() -> None:
     assert len(server.asked) == asked
 
 
-async def test_what_has_just_gone_counts_nothing() -> None:
+async def test_a_resource_that_may_no_longer_be_listed_counts_as_zero() -> None:
     def gone(target: str) -> int:
         if "pods" in target:
             raise Forbidden("no more")
@@ -144,7 +144,7 @@ async def test_what_has_just_gone_counts_nothing() -> None:
     assert found.objects_of(acme) == 3
 
 
-async def test_a_count_that_fails_leaves_the_last_one() -> None:
+async def test_a_failed_count_keeps_the_previous_count() -> None:
     answers = [True]
 
     def length(_: str) -> int:
@@ -162,7 +162,7 @@ async def test_a_count_that_fails_leaves_the_last_one() -> None:
     assert found.objects_of(acme) == 20
 
 
-async def test_an_lcluster_made_anew_has_no_count_of_the_earlier_one() -> None:
+async def test_a_recreated_lcluster_has_no_count_of_its_predecessor() -> None:
     acme = tenant()
     found = counter(FakeServer(), acme)
     await counts(found, lambda: found.objects_of(acme) is not None)
@@ -185,7 +185,7 @@ async def test_an_lcluster_made_anew_has_no_count_of_the_earlier_one() -> None:
         ("1Zi", 0),
     ],
 )
-def test_a_quantity_is_a_number(text: str, number: float) -> None:
+def test_a_storage_quantity_is_parsed_as_a_number(text: str, number: float) -> None:
     assert read_volume(volume("pvc-1", "acme-prod", text)).size == pytest.approx(number)
 
 
@@ -195,7 +195,7 @@ def volume(name: str, namespace: str, size: str) -> bytes:
     return json.dumps({"metadata": {"name": name, "resourceVersion": "7"}, "spec": spec}).encode()
 
 
-def test_storage_is_that_of_the_volumes_claimed_in_a_tenants_namespaces() -> None:
+def test_a_tenants_storage_is_the_sum_of_volumes_claimed_in_its_namespaces() -> None:
     sizes = VolumeSizes(cast(Any, None))
     for each in (
         volume("pvc-1", "acme-prod", "1Gi"),
@@ -210,7 +210,7 @@ def test_storage_is_that_of_the_volumes_claimed_in_a_tenants_namespaces() -> Non
     assert found["beta"] == 4 * 1024**3
 
 
-async def test_the_metrics_have_a_series_for_each_lcluster_that_there_is() -> None:
+async def test_the_metrics_have_series_only_for_existing_lclusters() -> None:
     acme, beta = tenant(), tenant("beta", namespaces=("a", "b"))
     found = counter(FakeServer(), acme)
     await counts(found, lambda: found.objects_of(acme) is not None)

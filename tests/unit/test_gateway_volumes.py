@@ -70,27 +70,29 @@ async def test_the_volume_of_a_tenants_own_claim_may_be_written(verb: str) -> No
         StoredVolume("acme-prod", 500),
     ],
 )
-async def test_any_other_volume_is_not_there(verb: str, upstream: StoredVolume) -> None:
+async def test_a_write_to_any_other_volume_is_answered_with_404(
+    verb: str, upstream: StoredVolume
+) -> None:
     with pytest.raises(Refused) as refused:
         await confirm(upstream, verb)
     message = f'persistentvolumes "{PROVISIONED}" not found'
     assert (refused.value.status.code, refused.value.status.message) == (404, message)
 
 
-async def test_a_volume_with_the_tenants_prefix_is_its_own() -> None:
+async def test_a_volume_with_the_tenants_prefix_is_written_without_a_lookup() -> None:
     upstream = StoredVolume("beta-prod")
     await confirm(upstream, "delete", "mine")
     await confirm(upstream, "get")
     assert upstream.asked == []
 
 
-def test_volumes_of_provisioners_are_listed_too() -> None:
+def test_dynamically_provisioned_volumes_are_listed() -> None:
     listed = [part.listed for part in cluster_parts(asked("persistentvolumes", "list"))]
     assert listed == [ListedObjects.OWN, ListedObjects.PLATFORM]
     assert len(cluster_parts(asked("namespaces", "list"))) == 1
 
 
-def test_where_all_are_marked_the_api_server_finds_the_tenants_own() -> None:
+def test_marked_volumes_are_listed_by_label_selector() -> None:
     """A list of PersistentVolumes read those of the whole cluster, and a watch all their events."""
     request = asked("persistentvolumes", "list")
     parts = cluster_parts(request, marked=True)
@@ -121,7 +123,7 @@ def volume(name: str, namespace: str, mark: str = "") -> bytes:
     )
 
 
-def test_one_volume_without_its_mark_has_all_volumes_read() -> None:
+def test_an_unmarked_claimed_volume_prevents_listing_by_label_selector() -> None:
     marked = volume(PROVISIONED, "acme-prod", "acme")
     assert known(marked).all_marked("acme")
     assert not known(volume(PROVISIONED, "acme-prod")).all_marked("acme")
@@ -130,11 +132,11 @@ def test_one_volume_without_its_mark_has_all_volumes_read() -> None:
     assert known(volume("acme-own", "acme-prod"), volume("nfs", "prod")).all_marked("acme")
 
 
-def test_nothing_is_taken_for_marked_before_all_volumes_are_known() -> None:
+def test_volumes_do_not_count_as_marked_before_the_cache_has_synced() -> None:
     assert not VolumeSizes(cast("Any", None)).all_marked("acme")
 
 
-def test_a_volume_that_gets_its_mark_or_goes_is_heeded() -> None:
+def test_marking_or_deleting_a_volume_updates_whether_all_are_marked() -> None:
     sizes = known(volume(PROVISIONED, "acme-prod"))
     store = sizes._store  # noqa: SLF001 - what a watch does
     later = replace(read_volume(volume(PROVISIONED, "acme-prod", "acme")), version=10)

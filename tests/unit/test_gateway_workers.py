@@ -24,7 +24,9 @@ from lnamespace.settings import Settings
         ({0: "stopping", 1: "does not answer"}, "worker 0: stopping"),
     ],
 )
-def test_all_are_ready_when_each_is(problems: dict[int, str | None], told: str | None) -> None:
+def test_the_gateway_is_ready_when_every_worker_is_ready(
+    problems: dict[int, str | None], told: str | None
+) -> None:
     assert first_problem(problems) == told
 
 
@@ -38,22 +40,22 @@ def test_all_are_ready_when_each_is(problems: dict[int, str | None], told: str |
         (100.0, "stopping", "stopping"),
     ],
 )
-def test_a_worker_is_ready_as_long_as_it_says_so(
+def test_a_worker_is_unready_with_a_problem_or_without_a_recent_report(
     heard: float | None, problem: str | None, told: str | None
 ) -> None:
     assert Worker(0, problem, heard).unready(100.0) == told
 
 
-def test_a_worker_that_fails_again_and_again_waits_longer() -> None:
+def test_the_restart_delay_of_a_failing_worker_doubles_up_to_a_limit() -> None:
     assert [restart_delay(failures) for failures in range(7)] == [1, 2, 4, 8, 16, 30, 30]
 
 
-def test_there_is_at_least_one_worker() -> None:
+def test_the_number_of_workers_must_be_at_least_one() -> None:
     with pytest.raises(SettingsError, match="--gateway-workers must be at least 1"):
         Settings(gateway_workers=0)
 
 
-def test_a_worker_is_told_all_settings() -> None:
+def test_the_assignment_of_a_worker_carries_all_settings() -> None:
     told = Assignment(1, 7, Settings(gateway_workers=2, gateway_allow='{"csiDrivers": ["é"]}'))
     assert msgspec.json.decode(msgspec.json.encode(told), type=Assignment) == told
 
@@ -65,7 +67,7 @@ def metrics_of(requests: int) -> str:
     return metrics.text().decode()
 
 
-def test_each_series_is_told_of_each_worker_and_each_family_once() -> None:
+def test_joined_metrics_have_a_series_per_worker_and_each_family_once() -> None:
     lines = join_metrics({"0": metrics_of(3), "1": metrics_of(4)}, "worker").decode().splitlines()
     name = "lnamespace_gateway_requests_total"
     assert [line for line in lines if line.startswith(f"{name}{{")] == [
@@ -79,11 +81,11 @@ def test_each_series_is_told_of_each_worker_and_each_family_once() -> None:
     assert len(buckets) == 2 * sum("_bucket{" in line for line in metrics_of(3).splitlines())
 
 
-def test_workers_of_whom_none_answers_have_no_metrics() -> None:
+def test_joined_metrics_of_no_workers_are_empty() -> None:
     assert join_metrics({}, "worker") == b""
 
 
-async def test_an_answer_nobody_waits_for_is_not_that_to_the_next_question() -> None:
+async def test_a_late_reply_is_not_taken_for_the_reply_to_the_next_request() -> None:
     channel, theirs = await WorkerChannel.open()
     reader, writer = await asyncio.open_unix_connection(sock=theirs)
     with pytest.raises(TimeoutError):
@@ -114,7 +116,7 @@ writer.close()
 """
 
 
-def test_long_lines_of_several_processes_in_one_pipe_are_whole() -> None:
+def test_long_lines_of_several_processes_in_one_pipe_are_not_interleaved() -> None:
     """A pipe takes 4 KiB of each writer at a time."""
     lock = os.memfd_create("test")
     reading, writing = os.pipe()

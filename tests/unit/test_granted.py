@@ -47,7 +47,7 @@ UNUSED = {
 
 
 @pytest.mark.parametrize("account", ACCOUNTS)
-def test_nothing_is_granted_that_no_request_needs(account: str) -> None:
+def test_the_chart_grants_no_unused_permission(account: str) -> None:
     """Six rights were left when what needed them had gone."""
     found = {*granted(account)}
     assert found
@@ -55,5 +55,5 @@ def test_nothing_is_granted_that_no_request_needs(account: str) -> None:
 
 
 @pytest.mark.parametrize("account", ACCOUNTS)
-def test_no_right_is_on_everything(account: str) -> None:
+def test_the_chart_grants_no_wildcard_permission(account: str) -> None:
     assert not [right for right in granted(account) if "*" in right]

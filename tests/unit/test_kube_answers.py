@@ -56,7 +56,7 @@ def read_object(raw: bytes) -> object:
     "reader", [read_object, read_lnamespace, decode_queued, decode_watched, usage.decode_counted]
 )
 @pytest.mark.parametrize("garbage", GARBAGE)
-def test_what_is_no_object_is_an_error_that_may_pass(
+def test_a_malformed_object_raises_a_retryable_error(
     reader: Callable[[bytes], object], garbage: bytes
 ) -> None:
     with pytest.raises(errors.Unreadable) as error:
@@ -65,7 +65,7 @@ def test_what_is_no_object_is_an_error_that_may_pass(
 
 
 @pytest.mark.parametrize("advice", ["86400", "9" * 5000])
-def test_the_servers_advice_is_followed_for_half_a_minute_at_most(advice: str) -> None:
+def test_retry_after_is_limited_to_half_a_minute(advice: str) -> None:
     """A maintenance page asked for a day, and a revocation waited for it."""
     assert error_of(503, b"", advice).retry_after == LONGEST_ADVICE
     body = json.dumps(failure(503, retryAfterSeconds=86_400)).encode()
@@ -73,12 +73,12 @@ def test_the_servers_advice_is_followed_for_half_a_minute_at_most(advice: str) -
 
 
 @pytest.mark.parametrize("advice", ["", "-5", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "1.5"])
-def test_advice_that_is_no_number_of_seconds_is_none(advice: str) -> None:
+def test_an_invalid_retry_after_is_ignored(advice: str) -> None:
     assert error_of(503, b"", advice).retry_after == 0
     assert error_of(503, json.dumps(failure(503, retryAfterSeconds=-5)).encode()).retry_after == 0
 
 
-async def test_an_answer_that_cannot_be_unpacked_is_no_answer(
+async def test_a_response_that_cannot_be_decompressed_raises_unreachable(
     server: Server, client: Client
 ) -> None:
     for packed in (b"no gzip", zlib.compress(b"{}")[:-3]):
@@ -88,9 +88,7 @@ async def test_an_answer_that_cannot_be_unpacked_is_no_answer(
             await asked
 
 
-async def test_a_list_that_cannot_be_read_is_an_error_that_may_pass(
-    server: Server, client: Client
-) -> None:
+async def test_a_malformed_list_raises_unreadable(server: Server, client: Client) -> None:
     async def collect() -> list[Any]:
         return [item async for item in list_all(client, NAMESPACE)]
 
@@ -101,7 +99,7 @@ async def test_a_list_that_cannot_be_read_is_an_error_that_may_pass(
 
 
 @pytest.mark.parametrize("garbage", [some for some in GARBAGE if b"resourceVersion" not in some])
-async def test_a_leader_outlives_answers_that_cannot_be_read(
+async def test_malformed_responses_do_not_end_leadership(
     server: Server, client: Client, garbage: bytes
 ) -> None:
     """One web page of a load balancer in place of the Lease ended the process that led."""
@@ -121,7 +119,7 @@ async def test_a_leader_outlives_answers_that_cannot_be_read(
     keeping.cancel()
 
 
-async def test_a_profile_that_the_server_answers_in_garbage_is_a_problem_to_tell(
+async def test_a_malformed_response_to_a_profile_write_is_reported_as_a_problem(
     server: Server, client: Client, tmp_path: Any
 ) -> None:
     file = tmp_path / "profiles.yaml"

@@ -70,7 +70,7 @@ def result(task: "asyncio.Task[Any]") -> list[type[ClusterError]]:
     return [type(error) for error in task.result()]
 
 
-async def test_a_creation_is_posted_and_its_answer_known_before_the_watch_tells(work: Work) -> None:
+async def test_a_created_object_is_cached_before_its_watch_event_arrives(work: Work) -> None:
     want = make.binding(namespace="a")
     async with work.doing([Create(want)]) as task:
         exchange = await work.server.next("POST")
@@ -84,7 +84,7 @@ async def test_a_creation_is_posted_and_its_answer_known_before_the_watch_tells(
     assert work.news == [], "our own write is no news"
 
 
-async def test_a_change_is_patched_in_its_place(work: Work) -> None:
+async def test_a_changed_object_is_patched_with_its_uid(work: Work) -> None:
     is_now, want = make.binding(subjects=(BOB,)), make.binding()
     async with work.doing([Patch(want, seen(served(is_now, uid="u-9")))]) as task:
         exchange = await work.server.next("PATCH")
@@ -97,14 +97,16 @@ async def test_a_change_is_patched_in_its_place(work: Work) -> None:
     assert known.fingerprint == want.fingerprint
 
 
-async def test_what_was_deleted_meanwhile_is_a_conflict_that_passes(work: Work) -> None:
+async def test_a_patch_of_an_object_deleted_meanwhile_is_a_conflict(work: Work) -> None:
     want = make.role()
     async with work.doing([Patch(want, seen(served(want)))]) as task:
         (await work.server.next("PATCH")).refuse(404, "NotFound")
     assert result(task) == [Conflict]
 
 
-async def test_a_deletion_is_of_what_was_seen_and_of_nothing_newer(work: Work) -> None:
+async def test_a_delete_has_the_observed_uid_and_resource_version_as_preconditions(
+    work: Work,
+) -> None:
     gone = make.role()
     async with work.doing([Delete(CLUSTER_ROLE, seen(served(gone, 5, "u-5")))]) as task:
         exchange = await work.server.next("DELETE")
@@ -113,7 +115,7 @@ async def test_a_deletion_is_of_what_was_seen_and_of_nothing_newer(work: Work) -
     assert result(task) == [Conflict]
 
 
-async def test_a_grant_that_a_finalizer_holds_is_released_and_deleted(work: Work) -> None:
+async def test_the_finalizers_of_a_grant_are_removed_before_its_deletion(work: Work) -> None:
     gone = make.role()
     held = seen(served(gone, 5, "u-5", finalizers=["theirs/x"]))
     async with work.doing([Delete(CLUSTER_ROLE, held)]) as task:
@@ -126,7 +128,7 @@ async def test_a_grant_that_a_finalizer_holds_is_released_and_deleted(work: Work
     assert result(task) == []
 
 
-async def test_what_is_gone_already_is_deleted(work: Work) -> None:
+async def test_a_delete_of_a_missing_object_succeeds(work: Work) -> None:
     async with work.doing([Delete(CLUSTER_ROLE, seen(served(make.role())))]) as task:
         (await work.server.next("DELETE")).refuse(404, "NotFound")
     assert result(task) == []
@@ -149,7 +151,7 @@ async def test_a_binding_that_cannot_be_deleted_is_not_created(work: Work) -> No
     assert result(task) == [Forbidden]
 
 
-async def test_deletions_wait_for_all_the_rest(work: Work) -> None:
+async def test_deletes_run_after_all_other_actions(work: Work) -> None:
     one, other = make.role("one"), make.role("other")
     gone = Delete(CLUSTER_ROLE, seen(served(make.role("gone"))))
     async with work.doing([gone, Create(one), Create(other)]) as task:
@@ -177,7 +179,7 @@ async def test_a_failure_stops_no_other_action(work: Work) -> None:
     assert [bool(work.known(want)) for want in wants] == [True, False, True]
 
 
-async def test_no_more_requests_are_under_way_than_allowed() -> None:
+async def test_requests_in_flight_are_limited_to_the_configured_concurrency() -> None:
     async with working(concurrency=2) as work:
         wants = [make.role(name) for name in "abcde"]
         async with work.doing(map(Create, wants)) as task:
@@ -191,7 +193,7 @@ async def test_no_more_requests_are_under_way_than_allowed() -> None:
         assert result(task) == []
 
 
-async def test_what_we_did_not_know_of_is_looked_at_and_planned_anew(work: Work) -> None:
+async def test_an_object_missing_from_the_cache_is_fetched_and_then_patched(work: Work) -> None:
     """Its label was taken away, so that no list or watch of ours shows it."""
     want = make.binding()
     stripped = served(make.binding(subjects=(BOB,)), version=4)
@@ -214,7 +216,7 @@ async def test_what_we_did_not_know_of_is_looked_at_and_planned_anew(work: Work)
     assert plan_actions([want], lambda kind, key: work.stores[kind].get(key)) == ()
 
 
-async def test_what_is_deleted_while_we_look_at_it_is_made_the_next_time(work: Work) -> None:
+async def test_an_object_deleted_while_it_is_fetched_is_created_the_next_time(work: Work) -> None:
     want = make.binding()
     async with work.doing([Create(want)]) as task:
         (await work.server.next("POST")).refuse(409, "AlreadyExists")
@@ -226,7 +228,9 @@ async def test_what_is_deleted_while_we_look_at_it_is_made_the_next_time(work: W
     assert isinstance(again, Create)
 
 
-async def test_an_answer_that_comes_after_the_deletion_brings_nothing_back(work: Work) -> None:
+async def test_a_create_response_after_the_delete_event_does_not_restore_the_object(
+    work: Work,
+) -> None:
     want = make.role()
     store = work.stores[CLUSTER_ROLE]
     async with work.doing([Create(want)]) as task:

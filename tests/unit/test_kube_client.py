@@ -47,7 +47,7 @@ def good(exchange: Exchange) -> None:
     exchange.answer({"kind": "Namespace"})
 
 
-async def test_a_get_brings_the_answer_as_it_is(server: Server, client: Client) -> None:
+async def test_a_get_returns_the_response_body_unchanged(server: Server, client: Client) -> None:
     asked = client.get("/api/v1/namespaces/a", limit="5")
     exchange, answer = await dialogue(server, asked, lambda e: e.answer(b'{ "x":1 }'))
     assert (exchange.method, exchange.path) == ("GET", "/api/v1/namespaces/a")
@@ -57,7 +57,7 @@ async def test_a_get_brings_the_answer_as_it_is(server: Server, client: Client) 
     assert answer == b'{ "x":1 }'
 
 
-async def test_a_name_arrives_as_one_part_of_the_path(server: Server, client: Client) -> None:
+async def test_a_name_is_escaped_to_one_path_segment(server: Server, client: Client) -> None:
     for name in ("lnamespace:a:editor", "a/b", "a?b=c", "a%2Fb", "a b#c", "ü"):
         path = CLUSTER_ROLE.path(name)
         exchange, _ = await dialogue(server, client.get(path), good)
@@ -65,13 +65,13 @@ async def test_a_name_arrives_as_one_part_of_the_path(server: Server, client: Cl
         assert exchange.query == {}
 
 
-async def test_a_server_behind_a_path_is_asked_there(server: Server) -> None:
+async def test_the_path_of_the_server_url_prefixes_every_request(server: Server) -> None:
     async with client_of(f"{server.url}/k8s/clusters/c-1/") as client:
         exchange, _ = await dialogue(server, client.get(NAMESPACE.path()), good)
     assert exchange.path == "/k8s/clusters/c-1/api/v1/namespaces"
 
 
-async def test_writes_say_who_writes(server: Server, client: Client) -> None:
+async def test_writes_name_the_field_manager(server: Server, client: Client) -> None:
     exchange, _ = await dialogue(server, client.create("/api/v1/namespaces", b"{}"), good)
     assert (exchange.method, exchange.query) == ("POST", {"fieldManager": "lnamespace"})
     assert exchange.headers["Content-Type"] == "application/json"
@@ -105,13 +105,15 @@ async def test_a_json_patch_with_a_value_that_is_not_allowed_is_invalid(
         await dialogue(server, asked, lambda e: e.refuse(422, "Invalid", name="a", causes=[cause]))
 
 
-async def test_a_deletion_is_of_the_object_that_was_seen(server: Server, client: Client) -> None:
+async def test_a_delete_has_the_observed_uid_and_resource_version_as_preconditions(
+    server: Server, client: Client
+) -> None:
     exchange, _ = await dialogue(server, client.delete("/api/v1/namespaces/a", "u-1", 7), good)
     assert exchange.method == "DELETE"
     assert exchange.json == {"preconditions": {"uid": "u-1", "resourceVersion": "7"}}
 
 
-async def test_a_token_is_sent_and_a_renewed_one_is_sent_next(server: Server) -> None:
+async def test_a_renewed_token_is_sent_with_the_next_request(server: Server) -> None:
     tokens = iter(["one", "two"])
 
     async def renew(configuration: Any) -> None:
@@ -156,7 +158,7 @@ TERMINATING = failure(403, "Forbidden", causes=[{"reason": "NamespaceTerminating
         (504, failure(504, "Timeout"), errors.ServerFault, True),
     ],
 )
-def test_every_status_has_its_type(
+def test_every_status_code_maps_to_its_error_type(
     status: int, body: Any, expected: type[errors.ClusterError], retryable: bool
 ) -> None:
     error = error_of(status, json.dumps(body).encode())
@@ -182,20 +184,22 @@ def test_every_status_has_its_type(
         b"x" * 10**6,
     ],
 )
-def test_a_body_that_is_no_status_says_what_it_can(body: bytes) -> None:
+def test_an_error_body_that_is_not_a_status_still_gives_a_typed_error(body: bytes) -> None:
     assert type(error_of(404, body)) is errors.NotFound
     assert type(error_of(502, body)) is errors.ServerFault
     error = error_of(503, body)
     assert 0 < len(str(error)) <= 200
 
 
-def test_the_servers_advice_when_to_come_again_is_kept() -> None:
+def test_the_retry_after_seconds_of_a_status_are_kept() -> None:
     body = json.dumps(failure(429, "TooManyRequests", retryAfterSeconds=3)).encode()
     assert error_of(429, body).retry_after == 3
     assert error_of(429, b"").retry_after == 0
 
 
-async def test_the_advice_may_be_in_the_header_alone(server: Server, client: Client) -> None:
+async def test_retry_after_is_read_from_the_header_of_a_plain_text_error(
+    server: Server, client: Client
+) -> None:
     """As that of priority and fairness is, whose answer is plain text."""
 
     def refuse(exchange: Exchange) -> None:
@@ -206,20 +210,22 @@ async def test_the_advice_may_be_in_the_header_alone(server: Server, client: Cli
     assert error.value.retry_after == 7
 
 
-async def test_what_the_server_refuses_is_raised(server: Server, client: Client) -> None:
+async def test_an_error_response_raises_its_typed_error(server: Server, client: Client) -> None:
     with pytest.raises(errors.AlreadyExists, match="refused") as error:
         await dialogue(server, client.create("/x", b"{}"), lambda e: e.refuse(409, "AlreadyExists"))
     assert error.value.status == 409
 
 
-async def test_no_answer_is_unreachable(server: Server, client: Client) -> None:
+async def test_a_connection_closed_without_a_response_raises_unreachable(
+    server: Server, client: Client
+) -> None:
     with pytest.raises(errors.Unreachable) as error:
         await dialogue(server, client.patch("/x", b"{}"), Exchange.cut)
     assert error.value.retryable
     assert error.value.status == 0
 
 
-async def test_no_server_is_unreachable() -> None:
+async def test_a_refused_connection_raises_unreachable() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
         async with client_of(f"http://127.0.0.1:{taken.getsockname()[1]}") as client:
@@ -245,7 +251,9 @@ async def watched(server: Server, client: Client, *pieces: bytes) -> list[bytes]
     return got
 
 
-async def test_lines_may_be_split_anywhere(server: Server, client: Client) -> None:
+async def test_watch_lines_are_reassembled_from_chunks_split_anywhere(
+    server: Server, client: Client
+) -> None:
     text = '{"a":"ü€"}\n{"b":2}\n'.encode()
     for cut in range(1, len(text)):
         got = await watched(server, client, text[:cut], text[cut:])
@@ -254,20 +262,22 @@ async def test_lines_may_be_split_anywhere(server: Server, client: Client) -> No
     assert await watched(server, client, *one_by_one) == text.splitlines()
 
 
-async def test_empty_lines_are_nothing(server: Server, client: Client) -> None:
+async def test_empty_watch_lines_are_skipped(server: Server, client: Client) -> None:
     assert await watched(server, client, b"\n\n1\n\n", b"\n", b"2\n") == [b"1", b"2"]
 
 
-async def test_a_line_may_have_megabytes(server: Server, client: Client) -> None:
+async def test_a_watch_line_may_be_several_megabytes_long(server: Server, client: Client) -> None:
     long = b"x" * (3 * 2**20)
     assert await watched(server, client, b"1\n" + long, long + b"\n2\n") == [b"1", long * 2, b"2"]
 
 
-async def test_a_line_without_its_end_is_no_line(server: Server, client: Client) -> None:
+async def test_an_unterminated_last_watch_line_is_dropped(server: Server, client: Client) -> None:
     assert await watched(server, client, b'1\n{"a":') == [b"1"]
 
 
-async def test_a_cut_watch_is_unreachable_after_its_lines(server: Server, client: Client) -> None:
+async def test_an_interrupted_watch_yields_its_lines_and_raises_unreachable(
+    server: Server, client: Client
+) -> None:
     got: list[bytes] = []
 
     async def play() -> None:
@@ -286,7 +296,7 @@ async def test_a_cut_watch_is_unreachable_after_its_lines(server: Server, client
     assert got == [b"1"]
 
 
-async def test_a_watch_that_falls_silent_is_unreachable(
+async def test_a_silent_watch_times_out_and_raises_unreachable(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API server says something about every minute: who says nothing is cut off."""
@@ -330,7 +340,7 @@ def kubeconfig(folder: Path, url: str) -> Path:
 
 
 @pytest.mark.parametrize(("context", "user"), [("", "first"), ("second", "second")])
-async def test_a_kubeconfig_says_where_and_who(
+async def test_the_kubeconfig_context_selects_the_server_and_the_user(
     server: Server, tmp_path: Path, context: str, user: str
 ) -> None:
     path = kubeconfig(tmp_path, server.url)
@@ -341,7 +351,7 @@ async def test_a_kubeconfig_says_where_and_who(
     assert path.read_bytes() == before, "somebody's kubeconfig is not ours to write"
 
 
-async def test_no_usable_kubeconfig_is_a_settings_error(tmp_path: Path) -> None:
+async def test_an_unusable_kubeconfig_is_a_settings_error(tmp_path: Path) -> None:
     with pytest.raises(errors.SettingsError, match="no usable cluster configuration"):
         async with connect(Access(str(tmp_path / "none"))):
             pass

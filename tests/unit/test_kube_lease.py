@@ -76,7 +76,9 @@ def theirs(made: Cluster, **spec: Any) -> None:
     made.make(PATH, {"metadata": {"name": "controller"}, "spec": known | spec})
 
 
-async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) -> None:
+async def test_the_first_candidate_becomes_leader_and_records_it_in_the_lease(
+    made: Cluster, client: Client
+) -> None:
     election = LeaderElector(client, terms("a", duration=15))
     assert not election.leads
     await within(election.acquire())
@@ -90,7 +92,7 @@ async def test_who_comes_first_leads_and_says_so(made: Cluster, client: Client) 
     assert spec["renewTime"].endswith("Z")
 
 
-async def test_of_two_one_leads(made: Cluster, client: Client) -> None:
+async def test_only_one_of_two_candidates_leads(made: Cluster, client: Client) -> None:
     one, two = (LeaderElector(client, terms(name, duration=60)) for name in "ab")
     async with background(one.acquire()), background(two.acquire()):
         await until(lambda: one.leads or two.leads)
@@ -99,7 +101,7 @@ async def test_of_two_one_leads(made: Cluster, client: Client) -> None:
         assert one.leads != two.leads
 
 
-async def test_a_lease_that_is_renewed_is_never_taken(made: Cluster, client: Client) -> None:
+async def test_a_renewed_lease_is_never_taken_over(made: Cluster, client: Client) -> None:
     """Whatever its times say: clocks are not compared."""
     theirs(made)
     election = LeaderElector(client, terms("a", duration=0.1, margin=0.05))
@@ -114,7 +116,7 @@ async def test_a_lease_that_is_renewed_is_never_taken(made: Cluster, client: Cli
     assert not election.leads
 
 
-async def test_one_that_is_not_renewed_is_taken_after_its_time_and_not_before(
+async def test_an_unrenewed_lease_is_taken_over_after_its_duration(
     made: Cluster, client: Client
 ) -> None:
     theirs(made, leaseTransitions=4)
@@ -126,7 +128,9 @@ async def test_one_that_is_not_renewed_is_taken_after_its_time_and_not_before(
     assert held(made)["leaseTransitions"] == 5
 
 
-async def test_the_holder_says_for_how_long_it_holds(made: Cluster, client: Client) -> None:
+async def test_the_lease_duration_written_by_the_holder_applies(
+    made: Cluster, client: Client
+) -> None:
     """By an older version, or another setting."""
     theirs(made, leaseDurationSeconds=1)
     election = LeaderElector(client, terms("a", duration=0.1, margin=0.05))
@@ -135,7 +139,7 @@ async def test_the_holder_says_for_how_long_it_holds(made: Cluster, client: Clie
     assert now() - started > 1
 
 
-async def test_the_time_of_one_that_waits_begins_when_it_has_read_and_not_before() -> None:
+async def test_a_candidate_measures_the_lease_duration_from_the_end_of_its_read() -> None:
     """While the question was on its way, the holder may have renewed it."""
     lease = {"metadata": {"resourceVersion": "7"}, "spec": {"holderIdentity": "b"}}
     async with serving() as server, client_of(server.url) as client:
@@ -152,7 +156,7 @@ async def test_the_time_of_one_that_waits_begins_when_it_has_read_and_not_before
 
 
 @pytest.mark.parametrize("holder", ["", None, "a"])
-async def test_what_nobody_holds_or_we_do_is_taken_at_once(
+async def test_an_unheld_or_own_lease_is_acquired_immediately(
     made: Cluster, client: Client, holder: str | None
 ) -> None:
     theirs(made, holderIdentity=holder, leaseDurationSeconds=60)
@@ -160,7 +164,9 @@ async def test_what_nobody_holds_or_we_do_is_taken_at_once(
     assert held(made)["holderIdentity"] == "a"
 
 
-async def test_a_renewal_is_no_transition(made: Cluster, client: Client) -> None:
+async def test_a_renewal_does_not_count_as_a_lease_transition(
+    made: Cluster, client: Client
+) -> None:
     election = LeaderElector(client, terms("a"))
     await within(election.acquire())
     first = dict(held(made))
@@ -171,7 +177,7 @@ async def test_a_renewal_is_no_transition(made: Cluster, client: Client) -> None
     assert election.leads
 
 
-async def test_who_cannot_renew_stops_a_margin_before_the_others_may_begin(
+async def test_a_leader_that_cannot_renew_stops_a_margin_before_the_lease_expires(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=2, margin=1))
@@ -186,7 +192,7 @@ async def test_who_cannot_renew_stops_a_margin_before_the_others_may_begin(
         election.check()
 
 
-async def test_what_counts_is_when_the_renewal_was_sent() -> None:
+async def test_a_leader_measures_its_lease_from_when_the_write_was_sent() -> None:
     """Its answer may have been long on the way; the others count from what they see."""
     async with serving() as server, client_of(server.url) as slow:
         election = LeaderElector(slow, terms("a", duration=10, margin=5))
@@ -200,7 +206,7 @@ async def test_what_counts_is_when_the_renewal_was_sent() -> None:
             assert election.check() < 10 - (now() - started)
 
 
-async def test_who_finds_another_in_its_place_writes_nothing_more(
+async def test_a_leader_that_finds_another_holder_stops_writing(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=60, margin=1))
@@ -211,7 +217,7 @@ async def test_who_finds_another_in_its_place_writes_nothing_more(
     assert held(made)["holderIdentity"] == "b"
 
 
-async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> None:
+async def test_a_candidate_whose_patch_conflicts_does_not_lead() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a"))
         async with background(election.acquire()):
@@ -223,7 +229,7 @@ async def test_who_is_overtaken_between_reading_and_writing_does_not_lead() -> N
             assert not election.leads
 
 
-async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
+async def test_a_candidate_whose_create_conflicts_does_not_lead() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a"))
         async with background(election.acquire()):
@@ -235,7 +241,7 @@ async def test_two_that_make_it_at_once_do_not_both_lead() -> None:
             assert not election.leads
 
 
-async def test_an_answer_that_never_comes_ends_by_itself() -> None:
+async def test_an_unanswered_lease_request_times_out() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = LeaderElector(client, terms("a", duration=0.2, margin=0.05))
         async with background(election.acquire()):
@@ -247,7 +253,9 @@ async def test_an_answer_that_never_comes_ends_by_itself() -> None:
 # The end
 
 
-async def test_who_ends_lets_the_next_one_begin_at_once(made: Cluster, client: Client) -> None:
+async def test_a_released_lease_is_acquired_immediately_by_the_next_candidate(
+    made: Cluster, client: Client
+) -> None:
     one = LeaderElector(client, terms("a", duration=60))
     two = LeaderElector(client, terms("b", duration=60))
     await within(one.acquire())
@@ -258,13 +266,13 @@ async def test_who_ends_lets_the_next_one_begin_at_once(made: Cluster, client: C
     assert held(made)["holderIdentity"] == "b"
 
 
-async def test_who_does_not_lead_releases_nothing(made: Cluster, client: Client) -> None:
+async def test_a_non_leader_releases_nothing(made: Cluster, client: Client) -> None:
     theirs(made)
     await within(LeaderElector(client, terms("a")).release())
     assert made.requests == []
 
 
-async def test_who_ends_while_waiting_leaves_the_lease_to_its_holder(
+async def test_a_candidate_that_stops_waiting_leaves_the_lease_to_its_holder(
     made: Cluster, client: Client
 ) -> None:
     theirs(made)
@@ -275,9 +283,7 @@ async def test_who_ends_while_waiting_leaves_the_lease_to_its_holder(
     assert held(made)["holderIdentity"] == "b"
 
 
-async def test_a_lease_that_cannot_be_released_ends_by_itself(
-    made: Cluster, client: Client
-) -> None:
+async def test_a_failed_release_still_ends_leadership(made: Cluster, client: Client) -> None:
     election = LeaderElector(client, terms("a", duration=60))
     await within(election.acquire())
     made.refusals["PATCH", PATH] = 500
@@ -295,7 +301,7 @@ async def won(server: Server, client: Client) -> LeaderElector:
     return election
 
 
-async def test_who_ends_while_it_renews_lets_go_all_the_same() -> None:
+async def test_a_release_is_retried_after_a_conflict_with_its_own_renewal() -> None:
     """The renewal was carried out, and its answer never read: the version has changed."""
     async with serving() as server, client_of(server.url) as client:
         election = await won(server, client)
@@ -310,7 +316,7 @@ async def test_who_ends_while_it_renews_lets_go_all_the_same() -> None:
             await within(ending)
 
 
-async def test_who_was_overtaken_lets_nothing_go() -> None:
+async def test_a_release_does_not_change_a_lease_that_another_candidate_holds() -> None:
     async with serving() as server, client_of(server.url) as client:
         election = await won(server, client)
         async with background(election.release()) as ending:
@@ -324,7 +330,9 @@ async def test_who_was_overtaken_lets_nothing_go() -> None:
 # What it is for
 
 
-async def test_who_does_not_lead_sends_no_write(made: Cluster, client: Client) -> None:
+async def test_a_fenced_client_of_a_non_leader_sends_no_write(
+    made: Cluster, client: Client
+) -> None:
     election = LeaderElector(client, terms("a", duration=60))
     fenced = client.fenced(election.check)
     theirs(made)
@@ -339,7 +347,7 @@ async def test_who_does_not_lead_sends_no_write(made: Cluster, client: Client) -
     assert await within(fenced.get(PATH)), "reading is nobody's privilege"
 
 
-async def test_who_leads_writes_and_those_without_a_fence_always_do(
+async def test_a_fenced_client_of_the_leader_and_an_unfenced_client_both_write(
     made: Cluster, client: Client
 ) -> None:
     election = LeaderElector(client, terms("a", duration=60))
@@ -350,7 +358,7 @@ async def test_who_leads_writes_and_those_without_a_fence_always_do(
     assert {"/api/v1/namespaces/x", "/api/v1/nodes/x"} <= set(made.objects)
 
 
-async def test_a_write_ends_before_somebody_else_may_begin() -> None:
+async def test_a_fenced_write_times_out_before_the_lease_expires() -> None:
     async with serving() as server, client_of(server.url) as client:
         fenced = client.fenced(lambda: 0.5)
         async with background(fenced.create("/api/v1/namespaces", b"{}")) as writing:
@@ -359,7 +367,9 @@ async def test_a_write_ends_before_somebody_else_may_begin() -> None:
                 await within(writing)
 
 
-async def test_held_up_while_it_connects_it_sends_nothing(made: Cluster, client: Client) -> None:
+async def test_a_fenced_write_checks_the_lease_again_after_connecting(
+    made: Cluster, client: Client
+) -> None:
     """The right to write was lost between its first check and the first byte."""
     answers = iter([60.0])
 

@@ -22,7 +22,7 @@ Edit = Callable[[Shown], object]
 
 
 @pytest.mark.parametrize("want", [make.namespace(), make.role(), make.binding(namespace="a")])
-def test_what_was_made_as_wanted_is_as_wanted(want: DesiredObject) -> None:
+def test_an_object_created_as_desired_has_the_desired_fingerprint(want: DesiredObject) -> None:
     assert seen(served(want)).fingerprint == want.fingerprint
 
 
@@ -84,7 +84,9 @@ WANTED = (make.namespace(), make.role(), make.binding(), make.binding(namespace=
 
 
 @pytest.mark.parametrize(("want", "edit"), [c for w in WANTED for c in cases(w, FOREIGN_EDITS)])
-def test_what_is_not_ours_makes_no_difference(want: DesiredObject, edit: Edit) -> None:
+def test_changes_of_unmanaged_fields_do_not_change_the_fingerprint(
+    want: DesiredObject, edit: Edit
+) -> None:
     shown = served(want)
     edit(shown)
     assert seen(shown).fingerprint == want.fingerprint
@@ -97,13 +99,13 @@ def test_what_is_not_ours_makes_no_difference(want: DesiredObject, edit: Edit) -
     + cases(make.binding(), BINDING_EDITS)
     + cases(make.binding(namespace="a"), BINDING_EDITS),
 )
-def test_a_change_of_what_is_ours_is_seen(want: DesiredObject, edit: Edit) -> None:
+def test_changes_of_managed_fields_change_the_fingerprint(want: DesiredObject, edit: Edit) -> None:
     shown = served(want)
     edit(shown)
     assert seen(shown).fingerprint != want.fingerprint
 
 
-def test_the_order_of_owners_makes_no_difference() -> None:
+def test_the_order_of_owner_references_does_not_change_the_fingerprint() -> None:
     other = OwnerReference("u-2", "t.io/v1", "Tenant", "b")
     want = make.role(owner_references=(OWNER, other))
     shown = served(want)
@@ -111,7 +113,7 @@ def test_the_order_of_owners_makes_no_difference() -> None:
     assert seen(shown).fingerprint == want.fingerprint
 
 
-def test_an_object_of_before_is_told_from_its_namesake() -> None:
+def test_the_uid_version_and_termination_of_an_observed_object_are_read() -> None:
     shown = served(
         make.namespace(), version=17, uid="u-9", deletionTimestamp="2026-01-01T00:00:00Z"
     )
@@ -121,19 +123,19 @@ def test_an_object_of_before_is_told_from_its_namesake() -> None:
     assert got.role_ref is None
 
 
-def test_an_object_of_another_manager_is_not_ours() -> None:
+def test_an_object_managed_by_another_manager_is_not_managed() -> None:
     shown = served(make.namespace())
     shown["metadata"]["labels"][MANAGED_BY] = "Helm"
     assert not seen(shown).managed
 
 
-def test_of_annotations_only_ours_are_kept() -> None:
+def test_only_managed_annotations_are_cached() -> None:
     shown = served(make.namespace(annotations={"t.io/owner": "u-1"}))
     shown["metadata"]["annotations"]["theirs"] = "x" * 1000
     assert seen(shown).annotations == {"t.io/owner": "u-1"}
 
 
-def test_of_a_grant_nothing_is_kept_that_people_write_on_it() -> None:
+def test_foreign_labels_and_annotations_of_a_grant_are_not_cached() -> None:
     """Whoever may label bindings in a namespace could have filled the memory of the controller."""
     for want in (
         make.binding(namespace="a"),
@@ -147,13 +149,13 @@ def test_of_a_grant_nothing_is_kept_that_people_write_on_it() -> None:
         assert (seen(shown).labels, seen(shown).annotations) == ({}, {})
 
 
-def test_of_a_namespace_the_labels_of_others_are_kept() -> None:
+def test_foreign_labels_of_a_namespace_are_cached() -> None:
     shown = served(make.namespace())
     shown["metadata"].setdefault("labels", {})["theirs"] = "x"
     assert seen(shown).labels == {"theirs": "x"}
 
 
-def test_what_is_sent_has_no_empty_parts() -> None:
+def test_a_manifest_has_no_empty_fields() -> None:
     assert json.loads(json.dumps(make.binding(namespace="a").object.manifest())) == {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
@@ -191,7 +193,7 @@ def repaired(shown: Shown, want: DesiredObject) -> Shown:
     + cases(make.role(), ROLE_EDITS)
     + cases(make.binding(), {k: v for k, v in BINDING_EDITS.items() if "role" not in k}),
 )
-def test_the_patch_undoes_a_change_of_what_is_ours(want: DesiredObject, edit: Edit) -> None:
+def test_the_patch_reverts_changes_of_managed_fields(want: DesiredObject, edit: Edit) -> None:
     shown = served(want)
     edit(shown)
     assert seen(repaired(shown, want)).fingerprint == want.fingerprint
@@ -242,14 +244,16 @@ bindings = st.builds(
 
 
 @given(st.one_of(st.tuples(roles, roles), st.tuples(bindings, bindings)))
-def test_the_patch_makes_any_object_as_wanted(pair: tuple[DesiredObject, DesiredObject]) -> None:
+def test_the_patch_gives_any_object_the_desired_fingerprint(
+    pair: tuple[DesiredObject, DesiredObject],
+) -> None:
     want, is_now = pair
     after = repaired(served(is_now), want)
     assert seen(after).fingerprint == want.fingerprint
 
 
 @given(roles, roles)
-def test_the_patch_leaves_alone_what_is_not_ours(
+def test_the_patch_keeps_foreign_labels_and_annotations(
     want: DesiredObject, is_now: DesiredObject
 ) -> None:
     before = served(is_now)
@@ -260,7 +264,7 @@ def test_the_patch_leaves_alone_what_is_not_ours(
         assert kept == theirs
 
 
-def test_a_finalizer_holds_a_namespace_and_no_grant() -> None:
+def test_the_patch_keeps_finalizers_of_namespaces_and_removes_those_of_grants() -> None:
     """A user may put one on the binding in their namespace, and would keep it when it goes."""
     for want in WANTED:
         after = repaired(served(want, finalizers=["theirs/x"]), want)
@@ -268,7 +272,7 @@ def test_a_finalizer_holds_a_namespace_and_no_grant() -> None:
         assert after["metadata"].get("finalizers") == (["theirs/x"] if is_namespace else None)
 
 
-def test_an_emptied_list_empties() -> None:
+def test_the_patch_sends_an_empty_list_as_an_empty_list() -> None:
     """It must not be left out, for then a merge patch would leave the list as it is."""
     assert list(build_patch(make.binding(subjects=()), SEEN, MARKS)["subjects"]) == []
     change = build_patch(make.role(owner_references=()), SEEN, MARKS)
@@ -276,9 +280,9 @@ def test_an_emptied_list_empties() -> None:
     assert not repaired(served(make.binding()), make.binding(subjects=()))["subjects"]
 
 
-def test_the_patch_is_for_the_object_that_was_seen_and_for_no_namesake() -> None:
+def test_the_patch_has_the_uid_of_the_observed_object() -> None:
     assert build_patch(make.role(), SEEN, MARKS)["metadata"]["uid"] == SEEN.uid
 
 
-def test_the_selector_selects_what_this_manager_manages() -> None:
+def test_the_label_selector_matches_objects_of_this_manager() -> None:
     assert ManagedMetadata("lnamespace.x").selector == "app.kubernetes.io/managed-by=lnamespace.x"

@@ -22,10 +22,10 @@ objects = st.dictionaries(keys, values, max_size=3)
 
 @given(objects, objects)
 @example({"a": {"b": 1}}, {"a": {"c": 1}})
-def test_it_makes_one_into_the_other(old: Json, new: Json) -> None:
+def test_a_merge_patch_turns_the_old_object_into_the_new_object(old: Json, new: Json) -> None:
     assert merged(copy.deepcopy(old), merge_patch(old, new)) == new
 
 
 @given(objects)
-def test_of_equals_nothing_is_said(one: Json) -> None:
+def test_the_merge_patch_between_equal_objects_is_empty(one: Json) -> None:
     assert merge_patch(one, copy.deepcopy(one)) == {}

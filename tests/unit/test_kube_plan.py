@@ -45,43 +45,43 @@ class Cluster:
         self.touched.add(where)
 
 
-def test_what_is_not_there_is_created() -> None:
+def test_a_missing_object_is_created() -> None:
     want = make.namespace()
     assert plan_actions([want], Cluster().look) == (Create(want),)
 
 
-def test_what_is_as_it_should_be_is_left_alone() -> None:
+def test_an_object_in_the_desired_state_is_left_unchanged() -> None:
     want = make.binding()
     assert plan_actions([want], Cluster([want]).look, [place(want)]) == ()
 
 
-def test_what_differs_is_patched() -> None:
+def test_an_object_that_differs_is_patched() -> None:
     cluster, want = Cluster([make.binding(subjects=(ALICE, BOB))]), make.binding()
     (action,) = plan_actions([want], cluster.look)
     assert action == Patch(want, cluster.look(*place(want)))  # type: ignore[arg-type]
 
 
-def test_a_binding_to_another_role_is_made_anew_for_its_role_cannot_be_changed() -> None:
+def test_a_binding_to_another_role_is_recreated_because_role_refs_are_immutable() -> None:
     cluster, want = Cluster([make.binding(ref="view")]), make.binding(ref="admin")
     (action,) = plan_actions([want], cluster.look)
     assert isinstance(action, Recreate)
 
 
-def test_what_is_not_wanted_is_deleted_where_something_of_ours_may_be() -> None:
+def test_an_undesired_object_at_a_managed_key_is_deleted() -> None:
     gone = make.binding()
     cluster = Cluster([gone])
     (action,) = plan_actions([], cluster.look, [place(gone)])
     assert action == Delete(gone.resource, cluster.look(*place(gone)))  # type: ignore[arg-type]
 
 
-def test_what_is_neither_wanted_nor_in_a_place_of_ours_is_not_touched() -> None:
+def test_an_undesired_object_at_an_unmanaged_key_is_not_touched() -> None:
     assert (
         plan_actions([], Cluster([make.binding(), make.role()]).look, [place(make.binding("c"))])
         == ()
     )
 
 
-def test_deletions_come_last_so_that_nobody_is_without_access_for_a_moment() -> None:
+def test_deletes_are_planned_last_so_that_access_is_never_interrupted() -> None:
     cluster = Cluster([make.binding("old"), make.binding("changed", subjects=(BOB,))])
     wants = [make.binding("new"), make.binding("changed")]
     actions = plan_actions(wants, cluster.look, [place(make.binding("old")), *map(place, wants)])
@@ -104,7 +104,7 @@ sets = st.lists(anything, max_size=6, unique_by=place)
 
 
 @given(are=sets, want=sets, data=st.data())
-def test_after_a_plan_is_done_nothing_is_left_to_do(
+def test_a_second_plan_after_applying_the_first_is_empty(
     are: list[DesiredObject], want: list[DesiredObject], data: st.DataObject
 ) -> None:
     cluster = Cluster(are)
@@ -123,6 +123,6 @@ def test_after_a_plan_is_done_nothing_is_left_to_do(
 
 
 @pytest.mark.parametrize("possible", [[], [place(make.role())]])
-def test_a_duplicate_place_is_worked_on_once(possible: list[Place]) -> None:
+def test_an_object_listed_several_times_is_deleted_once(possible: list[Place]) -> None:
     cluster = Cluster([make.role()])
     assert len(plan_actions([], cluster.look, possible)) == len(possible)

@@ -123,7 +123,7 @@ async def play(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Play]:
         yield Play(server)
 
 
-async def test_everything_is_listed_before_it_is_called_synced(play: Play) -> None:
+async def test_all_pages_are_listed_before_the_reflector_is_synced(play: Play) -> None:
     async with play.running() as reflector:
         first = await play.server.next("GET", watch=None)
         assert first.path == "/api/v1/namespaces"
@@ -141,7 +141,7 @@ async def test_everything_is_listed_before_it_is_called_synced(play: Play) -> No
         assert 45 <= int(watch.query["timeoutSeconds"]) <= 75
 
 
-async def test_a_list_of_large_objects_comes_in_small_pages(play: Play) -> None:
+async def test_the_page_limit_adapts_to_large_objects_and_timeouts(play: Play) -> None:
     """As many as fit into two megabytes, whatever they were before; and fewer if none come."""
     async with play.running() as reflector:
         first = await play.server.next("GET", limit="50")
@@ -156,7 +156,7 @@ async def test_a_list_of_large_objects_comes_in_small_pages(play: Play) -> None:
         assert reflector.synced.is_set()
 
 
-async def test_an_empty_list_is_a_list(play: Play) -> None:
+async def test_a_list_without_items_syncs_the_reflector(play: Play) -> None:
     async with play.running() as reflector:
         nothing = {"metadata": {"resourceVersion": "10"}, "items": None}
         (await play.server.next()).answer(nothing)
@@ -164,7 +164,7 @@ async def test_an_empty_list_is_a_list(play: Play) -> None:
         assert reflector.synced.is_set()
 
 
-async def test_the_server_selects(play: Play) -> None:
+async def test_the_label_selector_is_sent_with_lists_and_watches(play: Play) -> None:
     async with play.running("managed-by=us"):
         (await play.server.next(labelSelector="managed-by=us")).answer(page(10))
         await play.server.next(watch="true", labelSelector="managed-by=us")
@@ -190,7 +190,7 @@ async def test_events_may_be_split_across_chunks(play: Play) -> None:
         assert await play.news(9) == [(f"n{i}-ü", 11 + i) for i in range(9)]
 
 
-async def test_an_object_may_have_megabytes(play: Play) -> None:
+async def test_an_object_may_be_several_megabytes_large(play: Play) -> None:
     big = {"annotations": {"x": "y" * (2 * 2**20)}}
     async with play.running():
         watch = await play.list(thing("listed", 1, **big))
@@ -203,7 +203,7 @@ async def test_an_object_may_have_megabytes(play: Play) -> None:
         ]
 
 
-async def test_a_watch_goes_on_where_the_last_one_ended(play: Play) -> None:
+async def test_a_new_watch_resumes_from_the_last_resource_version(play: Play) -> None:
     async with play.running():
         watch = await play.list()
         await watch.send(event("ADDED", "a", 15))
@@ -214,7 +214,7 @@ async def test_a_watch_goes_on_where_the_last_one_ended(play: Play) -> None:
         await play.server.next("GET", watch="true", resourceVersion="40")
 
 
-async def test_a_watch_that_is_cut_goes_on_where_it_was(play: Play) -> None:
+async def test_an_interrupted_watch_resumes_from_the_last_resource_version(play: Play) -> None:
     async with play.running():
         watch = await play.list()
         await watch.send(event("ADDED", "a", 15), b'{"type":"ADDED","object":{"metadata":{"na')
@@ -250,7 +250,7 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_handler_is_given_what_is_new(play: Play) -> None:
+async def test_a_handler_receives_only_events_new_to_the_store(play: Play) -> None:
     handler = Holder()
     async with play.running(handler=handler):
         watch = await play.list(thing("a", 1))
@@ -261,7 +261,7 @@ async def test_a_handler_is_given_what_is_new(play: Play) -> None:
         assert [json.loads(one)["metadata"]["name"] for one in handler.held] == ["b"]
 
 
-async def test_an_outage_is_noted_though_a_handler_holds_events(play: Play) -> None:
+async def test_an_outage_is_reported_while_a_handler_holds_events(play: Play) -> None:
     """What kopf had buffered was read first: for half a second nobody knew of the outage."""
     handler = Holder()
     async with play.running(handler=handler):
@@ -274,7 +274,7 @@ async def test_an_outage_is_noted_though_a_handler_holds_events(play: Play) -> N
         assert play.names == {}
 
 
-async def test_a_handler_has_stopped_before_anything_is_listed(play: Play) -> None:
+async def test_the_handler_is_stopped_before_each_list(play: Play) -> None:
     handler = Holder()
     async with play.running(handler=handler) as reflector:
         await gone_in_stream(await play.list())
@@ -284,7 +284,7 @@ async def test_a_handler_has_stopped_before_anything_is_listed(play: Play) -> No
     assert handler.stops == 3
 
 
-async def test_what_a_handler_cannot_take_is_listed(play: Play) -> None:
+async def test_an_error_of_the_handler_causes_a_relist(play: Play) -> None:
     class Fails(Holder):
         async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
             async for _ in events:
@@ -300,7 +300,7 @@ HISTORY = (thing("stays", 1), thing("edited", 2), thing("deleted", 3))
 
 
 @pytest.mark.parametrize("reached", [12, 17, 400])
-async def test_after_an_outage_in_which_it_can_have_been_restored_the_cluster_is_listed_anew(
+async def test_an_outage_long_enough_for_a_restore_from_backup_causes_a_relist(
     play: Play, monkeypatch: pytest.MonkeyPatch, reached: int
 ) -> None:
     """Restored from a backup it lets a watch in, and tells nothing until it has caught up.
@@ -329,7 +329,7 @@ async def test_after_an_outage_in_which_it_can_have_been_restored_the_cluster_is
         await play.server.next("GET", watch="true", resourceVersion=str(reached + 1))
 
 
-async def test_after_such_an_outage_nothing_is_taken_for_known_before_it_is_listed(
+async def test_the_reflector_is_unsynced_until_the_relist_after_a_long_outage(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bindings were listed first, and one was deleted as that of an LNamespace that is no more."""
@@ -347,7 +347,9 @@ async def test_after_such_an_outage_nothing_is_taken_for_known_before_it_is_list
 
 
 @pytest.mark.parametrize("status", [None, 403, 503])
-async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | None) -> None:
+async def test_the_recovery_is_reported_when_a_watch_is_accepted_again(
+    play: Play, status: int | None
+) -> None:
     async with play.running():
         watch = await play.list()
         await watch.send(event("ADDED", "a", 15))
@@ -364,7 +366,7 @@ async def test_it_tells_when_a_watch_is_let_in_again(play: Play, status: int | N
             await play.recovered.wait()
 
 
-async def test_a_watch_that_is_let_in_is_a_sign_of_life(play: Play) -> None:
+async def test_an_accepted_watch_updates_the_time_of_last_activity(play: Play) -> None:
     """A kind of which nothing changed was once told nothing, not even a bookmark, for 90 s."""
     async with play.running() as reflector:
         watch = await play.list()
@@ -390,7 +392,7 @@ async def gone_at_once(watch: Exchange) -> None:
 
 
 @pytest.mark.parametrize("forget", [gone_in_stream, gone_at_once])
-async def test_what_was_deleted_during_a_gap_is_found_by_the_relist(
+async def test_the_relist_detects_objects_deleted_while_the_watch_was_interrupted(
     play: Play, forget: Callable[[Exchange], Any]
 ) -> None:
     async with play.running():
@@ -406,7 +408,7 @@ async def test_what_was_deleted_during_a_gap_is_found_by_the_relist(
         assert play.names == {"stays": 1, "changes": 50, "comes": 60}
 
 
-async def test_our_own_write_during_a_relist_is_not_undone(play: Play) -> None:
+async def test_a_write_during_a_relist_is_not_undone_by_the_list(play: Play) -> None:
     async with play.running():
         await gone_in_stream(await play.list(thing("a", 1)))
         relist = await play.server.next("GET", watch=None)
@@ -416,7 +418,7 @@ async def test_our_own_write_during_a_relist_is_not_undone(play: Play) -> None:
         assert play.names == {"a": 1, "new": 95}
 
 
-async def test_a_list_that_expires_half_way_is_begun_anew(play: Play) -> None:
+async def test_an_expired_paginated_list_is_restarted(play: Play) -> None:
     async with play.running() as reflector:
         (await play.server.next()).answer(page(10, thing("old", 1), continue_="more"))
         (await play.server.next("GET", **{"continue": "more"})).refuse(410, "Expired")
@@ -429,7 +431,7 @@ async def test_a_list_that_expires_half_way_is_begun_anew(play: Play) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
-async def test_a_list_is_tried_until_it_succeeds(play: Play, status: int) -> None:
+async def test_a_failed_list_is_retried_until_it_succeeds(play: Play, status: int) -> None:
     """Not found is what the server says while the CRD is not there yet."""
     async with play.running() as reflector:
         for _ in range(2):
@@ -440,7 +442,9 @@ async def test_a_list_is_tried_until_it_succeeds(play: Play, status: int) -> Non
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
-async def test_a_refused_watch_is_tried_again_from_the_same_place(play: Play, status: int) -> None:
+async def test_a_refused_watch_is_retried_from_the_same_resource_version(
+    play: Play, status: int
+) -> None:
     async with play.running():
         watch = await play.list(thing("a", 1))
         for _ in range(2):
@@ -449,7 +453,7 @@ async def test_a_refused_watch_is_tried_again_from_the_same_place(play: Play, st
         assert play.names == {"a": 1}
 
 
-async def test_a_watch_that_is_refused_for_long_is_given_up(play: Play) -> None:
+async def test_a_watch_that_is_refused_repeatedly_causes_a_relist(play: Play) -> None:
     """What is known grew stale for ever, and the controller fought the garbage collector."""
     async with play.running() as reflector:
         watch = await play.list(thing("a", 1))
@@ -464,7 +468,9 @@ async def test_a_watch_that_is_refused_for_long_is_given_up(play: Play) -> None:
         assert play.names == {"b": 15}
 
 
-async def test_a_kind_that_is_gone_is_not_known_any_more(play: Play) -> None:
+async def test_the_store_is_emptied_when_the_custom_resource_definition_is_deleted(
+    play: Play,
+) -> None:
     """Nothing may be done by what was known before its CRD was deleted."""
     async with play.running() as reflector:
         (await play.list(thing("a", 1))).refuse(404, "NotFound")
@@ -476,20 +482,20 @@ async def test_a_kind_that_is_gone_is_not_known_any_more(play: Play) -> None:
 
 
 @pytest.mark.parametrize("code", [429, 500, 504])
-async def test_an_error_within_a_watch_needs_no_new_list(play: Play, code: int) -> None:
+async def test_a_retryable_error_event_in_a_watch_causes_no_relist(play: Play, code: int) -> None:
     async with play.running():
         await (await play.list(thing("a", 1))).send(in_stream(code))
         await play.server.next("GET", watch="true", resourceVersion="10")
 
 
-async def test_a_cut_list_is_tried_again(play: Play) -> None:
+async def test_an_interrupted_list_is_retried(play: Play) -> None:
     async with play.running():
         (await play.server.next("GET", watch=None)).cut()
         await play.list(thing("a", 1))
         assert play.names == {"a": 1}
 
 
-async def test_the_servers_advice_when_to_come_again_is_followed(play: Play) -> None:
+async def test_the_retry_after_of_the_server_is_respected(play: Play) -> None:
     loop = asyncio.get_running_loop()
     async with play.running():
         asked = loop.time()
@@ -508,7 +514,7 @@ async def test_the_servers_advice_when_to_come_again_is_followed(play: Play) -> 
         b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":""}}}\n',
     ],
 )
-async def test_garbage_in_a_watch_does_not_end_the_reflector(play: Play, garbage: bytes) -> None:
+async def test_malformed_watch_events_do_not_end_the_reflector(play: Play, garbage: bytes) -> None:
     """A proxy in between may say anything."""
     async with play.running():
         await (await play.list(thing("a", 1))).send(garbage)
@@ -526,14 +532,14 @@ async def test_garbage_in_a_watch_does_not_end_the_reflector(play: Play, garbage
         b'{"metadata":{"resourceVersion":"10"},"items":[{}]}',
     ],
 )
-async def test_garbage_for_a_list_does_not_end_the_reflector(play: Play, garbage: bytes) -> None:
+async def test_malformed_lists_do_not_end_the_reflector(play: Play, garbage: bytes) -> None:
     async with play.running():
         (await play.server.next("GET", watch=None)).answer(garbage)
         await play.list(thing("a", 1))
         assert play.names == {"a": 1}
 
 
-async def test_a_quiet_watch_that_ends_in_good_order_is_no_failure(
+async def test_a_watch_without_events_that_ends_normally_is_no_failure(
     play: Play, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With nothing to tell there is not even a bookmark; the tenth such end waited for long."""
@@ -550,7 +556,7 @@ async def test_a_quiet_watch_that_ends_in_good_order_is_no_failure(
     assert not play.failed
 
 
-async def test_after_silence_that_nothing_explains_the_cluster_is_listed_anew(
+async def test_an_unexplained_silence_of_the_watch_causes_a_relist(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server was to end the watch before: nobody knows since when the connection is dead."""
@@ -583,7 +589,7 @@ async def asked_within(play: Play, seconds: float, answer: Callable[[Exchange], 
 
 
 @pytest.mark.parametrize("answer", [gone_in_stream, gone_at_once, Exchange.end])
-async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(
+async def test_a_server_that_ends_every_watch_immediately_is_retried_with_backoff(
     play: Play, answer: Callable[[Exchange], Any]
 ) -> None:
     async with play.running():

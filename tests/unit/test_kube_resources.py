@@ -31,18 +31,18 @@ from lnamespace.kube.resources import CLUSTER_ROLE, EVENT, NAMESPACE, ROLE_BINDI
         (CLUSTER_ROLE.path("x", "a"), "/apis/rbac.authorization.k8s.io/v1/clusterroles/x"),
     ],
 )
-def test_paths_are_those_of_the_api(path: str, expected: str) -> None:
+def test_request_paths_follow_the_kubernetes_api(path: str, expected: str) -> None:
     assert path == expected
 
 
 @given(st.text(min_size=1))
-def test_a_name_is_one_part_of_the_path_whatever_is_in_it(name: str) -> None:
+def test_any_name_is_escaped_to_one_path_segment(name: str) -> None:
     path = NAMESPACE.path(name)
     assert path.count("/") == NAMESPACE.path("x").count("/")
     assert not set("?# \n") & set(path)
     assert path.isascii()
 
 
-def test_the_api_version_is_as_it_stands_in_objects() -> None:
+def test_the_api_version_is_written_as_in_manifests() -> None:
     assert NAMESPACE.api_version == "v1"
     assert CLUSTER_ROLE.api_version == "rbac.authorization.k8s.io/v1"

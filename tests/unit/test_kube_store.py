@@ -40,21 +40,21 @@ def told() -> Told:
     return Told()
 
 
-def test_news_is_told_with_what_was_before(told: Told) -> None:
+def test_listeners_receive_the_old_and_the_new_object(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 3)
     assert told.notify == [(None, 1), (1, 2), (2, None)]
 
 
-def test_what_we_delete_as_it_was_seen_is_gone_before_the_watch_tells(told: Told) -> None:
+def test_a_deleted_object_is_removed_before_its_watch_event(told: Told) -> None:
     told.store.apply_event(Thing(2))
     told.store.remove(("", "a"), 2)
     assert told.version is None
     assert told.notify == [(None, 2), (2, None)]
 
 
-def test_what_we_delete_hides_no_answer_about_anything_else(told: Told) -> None:
+def test_a_delete_response_does_not_hide_responses_about_other_objects(told: Told) -> None:
     """The watch is at 2 when we delete what we had just changed: other answers are still news."""
     told.store.apply_event(Thing(2, ("", "b")))
     told.store.apply_write_response(Thing(20))
@@ -64,7 +64,7 @@ def test_what_we_delete_hides_no_answer_about_anything_else(told: Told) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 19, 20])
-def test_what_we_delete_stays_gone_whatever_comes_late(told: Told, version: int) -> None:
+def test_late_news_does_not_restore_a_deleted_object(told: Told, version: int) -> None:
     told.store.apply_event(Thing(2))
     told.store.apply_write_response(Thing(20))
     told.store.remove_after_response(("", "a"), 20)
@@ -74,7 +74,7 @@ def test_what_we_delete_stays_gone_whatever_comes_late(told: Told, version: int)
     assert told.notify == [(None, 2), (20, None)]
 
 
-def test_what_is_made_anew_after_we_deleted_it_is_known(told: Told) -> None:
+def test_an_object_recreated_after_its_deletion_is_cached(told: Told) -> None:
     for notify in (told.store.apply_event, told.store.apply_write_response):
         told.store.apply_event(Thing(2))
         told.store.remove_after_response(("", "a"), 2)
@@ -83,7 +83,7 @@ def test_what_is_made_anew_after_we_deleted_it_is_known(told: Told) -> None:
         told.store.restore([], 1)
 
 
-def test_a_deletion_of_ours_that_a_list_does_not_know_of_was_of_another_history(told: Told) -> None:
+def test_a_list_after_a_restore_from_backup_overrides_an_own_deletion(told: Told) -> None:
     """The cluster was restored from a backup, and its revisions raised."""
     told.store.apply_event(Thing(2))
     told.store.remove_after_response(("", "a"), 20)
@@ -91,7 +91,7 @@ def test_a_deletion_of_ours_that_a_list_does_not_know_of_was_of_another_history(
     assert told.version == 2
 
 
-def test_the_watch_that_is_behind_tells_the_end_of_a_predecessor_only(told: Told) -> None:
+def test_late_watch_events_of_a_predecessor_do_not_restore_a_deleted_object(told: Told) -> None:
     told.store.remove_after_response(("", "a"), 20)
     told.store.remove(("", "a"), 10)
     told.store.apply_event(Thing(15))
@@ -101,7 +101,7 @@ def test_the_watch_that_is_behind_tells_the_end_of_a_predecessor_only(told: Told
     assert told.version == 30
 
 
-def test_older_news_is_no_news(told: Told) -> None:
+def test_an_older_version_of_an_object_is_ignored(told: Told) -> None:
     told.store.apply_event(Thing(5))
     told.store.apply_event(Thing(5))
     told.store.apply_event(Thing(4))
@@ -109,7 +109,7 @@ def test_older_news_is_no_news(told: Told) -> None:
     assert told.notify == [(None, 5)]
 
 
-def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
+def test_the_watch_event_of_an_own_write_is_not_reported_as_a_change(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_write_response(Thing(2))
     told.store.apply_event(Thing(2))
@@ -117,7 +117,7 @@ def test_the_echo_of_our_own_write_is_no_news(told: Told) -> None:
     assert told.notify == [(None, 1)]
 
 
-def test_an_answer_that_brings_news_is_told_unless_the_watch_has_overtaken_it(told: Told) -> None:
+def test_a_response_reported_as_a_change_is_ignored_if_older_than_the_watch(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_write_response(Thing(2), notify=True)
     told.store.apply_event(Thing(2))
@@ -127,19 +127,19 @@ def test_an_answer_that_brings_news_is_told_unless_the_watch_has_overtaken_it(to
     assert told.notify == [(None, 1), (1, 2), (2, None)]
 
 
-def test_a_change_by_others_after_our_own_write_is_news(told: Told) -> None:
+def test_a_change_by_others_after_an_own_write_is_reported(told: Told) -> None:
     told.store.apply_write_response(Thing(2))
     told.store.apply_event(Thing(3))
     assert told.notify == [(2, 3)]
 
 
-def test_an_answer_that_the_watch_has_overtaken_is_old(told: Told) -> None:
+def test_a_response_older_than_the_watch_is_ignored(told: Told) -> None:
     told.store.apply_event(Thing(7))
     told.store.apply_write_response(Thing(6))
     assert told.version == 7
 
 
-def test_a_list_finds_what_was_deleted_meanwhile(told: Told) -> None:
+def test_a_list_removes_objects_that_were_deleted_meanwhile(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_event(Thing(2, ("", "b")))
     told.notify.clear()
@@ -150,7 +150,7 @@ def test_a_list_finds_what_was_deleted_meanwhile(told: Told) -> None:
     assert len(told.store) == 1
 
 
-def test_an_event_from_before_a_list_does_not_bring_back_what_the_list_does_not_hold(
+def test_a_watch_event_older_than_a_list_does_not_restore_a_deleted_object(
     told: Told,
 ) -> None:
     """An edit that kopf held was handed on after a list: what was deleted was there again."""
@@ -162,7 +162,7 @@ def test_an_event_from_before_a_list_does_not_bring_back_what_the_list_does_not_
     assert told.version == 10
 
 
-def test_our_newer_write_survives_an_older_list(told: Told) -> None:
+def test_an_own_write_newer_than_a_list_is_kept(told: Told) -> None:
     told.store.apply_write_response(Thing(12))
     told.store.replace([], 10)
     told.store.replace([Thing(8)], 11)
@@ -170,7 +170,7 @@ def test_our_newer_write_survives_an_older_list(told: Told) -> None:
     assert told.notify == []
 
 
-def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> None:
+def test_a_list_with_a_newer_version_overrides_cached_objects(told: Told) -> None:
     """The cluster was restored from a backup, and its revisions were raised: the past changed."""
     told.store.apply_event(Thing(7))
     told.store.replace([Thing(5)], 1000)
@@ -180,7 +180,7 @@ def test_a_list_knows_better_than_all_that_it_should_have_seen(told: Told) -> No
     assert told.version == 1001
 
 
-def test_in_a_cluster_that_went_back_what_is_listed_is_all_there_is(told: Told) -> None:
+def test_a_restored_cluster_replaces_the_whole_store_by_the_list(told: Told) -> None:
     for item in (Thing(7), Thing(8, ("", "b")), Thing(2, ("", "c"))):
         told.store.apply_event(item)
     told.notify.clear()
@@ -191,7 +191,7 @@ def test_in_a_cluster_that_went_back_what_is_listed_is_all_there_is(told: Told) 
     assert told.version == 7
 
 
-def test_our_newer_write_survives_the_deletion_of_its_predecessor(told: Told) -> None:
+def test_an_own_write_is_kept_after_the_delete_event_of_its_predecessor(told: Told) -> None:
     told.store.apply_event(Thing(1))
     told.store.apply_write_response(
         Thing(5)
@@ -200,12 +200,12 @@ def test_our_newer_write_survives_the_deletion_of_its_predecessor(told: Told) ->
     assert told.version == 5
 
 
-def test_the_deletion_of_what_is_not_known_is_no_news(told: Told) -> None:
+def test_the_deletion_of_an_unknown_object_is_not_reported(told: Told) -> None:
     told.store.remove(("", "a"), 4)
     assert told.notify == []
 
 
-def test_a_late_answer_does_not_bring_back_what_the_watch_says_is_deleted(told: Told) -> None:
+def test_a_late_response_does_not_restore_an_object_deleted_in_the_watch(told: Told) -> None:
     """The answer to a write and the watch come by two connections; no later event would heal it."""
     told.store.apply_event(Thing(1))
     told.store.remove(("", "a"), 3)
@@ -213,13 +213,13 @@ def test_a_late_answer_does_not_bring_back_what_the_watch_says_is_deleted(told: 
     assert told.version is None
 
 
-def test_a_late_answer_does_not_bring_back_what_a_list_does_not_hold(told: Told) -> None:
+def test_a_late_response_does_not_restore_an_object_missing_from_a_list(told: Told) -> None:
     told.store.replace([], 10)
     told.store.apply_write_response(Thing(5))
     assert told.version is None
 
 
-def test_what_a_look_finds_is_known_though_the_watch_has_gone_on(told: Told) -> None:
+def test_a_fetched_object_is_cached_although_the_watch_is_ahead(told: Told) -> None:
     """The watch does not see what has lost its label, and says nothing of it any more."""
     told.store.replace([], 10)
     with told.store.lookup(("", "a")) as look:
@@ -228,7 +228,7 @@ def test_what_a_look_finds_is_known_though_the_watch_has_gone_on(told: Told) -> 
     assert told.version == 4
 
 
-def test_what_is_seen_as_it_loses_its_label_is_known(told: Told) -> None:
+def test_an_object_fetched_while_it_loses_its_label_is_cached(told: Told) -> None:
     told.store.apply_event(Thing(3))
     with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "a"), 4)  # So a watch by label tells it.
@@ -236,7 +236,7 @@ def test_what_is_seen_as_it_loses_its_label_is_known(told: Told) -> None:
     assert told.version == 4
 
 
-def test_what_goes_while_it_is_looked_for_stays_gone(told: Told) -> None:
+def test_an_object_deleted_while_it_is_fetched_stays_deleted(told: Told) -> None:
     """The answer and the watch come by two connections; no later event would heal it."""
     with told.store.lookup(("", "a")) as look:
         told.store.remove(("", "a"), 5)
@@ -251,7 +251,7 @@ def test_what_goes_while_it_is_looked_for_stays_gone(told: Told) -> None:
     assert told.version == 9
 
 
-def test_a_store_can_be_changed_while_it_is_walked_through(told: Told) -> None:
+def test_a_store_can_be_changed_during_iteration(told: Told) -> None:
     for name in "abc":
         told.store.apply_event(Thing(1, ("", name)))
     for thing in told.store:
@@ -265,7 +265,7 @@ lives = st.lists(st.booleans(), min_size=1, max_size=6)
 
 
 @given(lives, st.data())
-def test_any_interleaving_of_watch_and_answers_ends_in_the_newest(
+def test_any_interleaving_of_watch_events_and_responses_ends_in_the_newest_version(
     life: list[bool], data: st.DataObject
 ) -> None:
     told = Told()
@@ -285,7 +285,9 @@ def test_any_interleaving_of_watch_and_answers_ends_in_the_newest(
 
 
 @given(st.lists(st.integers(1, 9)), st.lists(st.integers(1, 9)))
-def test_the_state_is_that_of_all_news_together(events: list[int], answers: list[int]) -> None:
+def test_the_store_holds_the_newest_version_of_all_events_and_responses(
+    events: list[int], answers: list[int]
+) -> None:
     told = Told()
     for version in events:
         told.store.apply_event(Thing(version))

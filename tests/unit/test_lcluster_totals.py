@@ -40,7 +40,7 @@ from lnamespace.model.quantities import format_amount, parse_amount, parse_amoun
         ("requests.storage", "0.5Ki", 512),
     ],
 )
-def test_a_quantity_is_a_whole_number(resource: str, text: str, amount: int) -> None:
+def test_a_quantity_is_parsed_as_a_whole_number(resource: str, text: str, amount: int) -> None:
     assert parse_amount(resource, text) == amount
 
 
@@ -49,7 +49,7 @@ def test_a_total_is_rounded_down() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1 ", "Gi", "1Gb", "0x1", "1e9999"])
-def test_what_is_no_quantity_is_left_out(text: str) -> None:
+def test_an_invalid_quantity_is_left_out(text: str) -> None:
     assert parse_amounts({"pods": text, "services": "1"}) == {"services": 1}
 
 
@@ -57,7 +57,7 @@ def test_what_is_no_quantity_is_left_out(text: str) -> None:
     st.sampled_from(["pods", "requests.cpu", "limits.memory", "requests.storage"]),
     st.integers(0, 2**60),
 )
-def test_an_amount_is_written_and_read(resource: str, amount: int) -> None:
+def test_a_formatted_amount_is_parsed_to_the_same_amount(resource: str, amount: int) -> None:
     assert parse_amount(resource, format_amount(resource, amount)) == amount
 
 
@@ -74,7 +74,7 @@ REFUSED = (
 )
 
 
-def test_a_refusal_says_which_limits_would_be_enough() -> None:
+def test_the_limits_that_would_be_enough_are_read_from_a_quota_refusal() -> None:
     refusal = read_refusal(REFUSED)
     assert refusal
     assert refusal.wanted == {"pods": 4, "requests.cpu": 2500}
@@ -89,16 +89,16 @@ def test_a_refusal_says_which_limits_would_be_enough() -> None:
         "exceeded quota: lcluster, requested: , used: , limited: ",
     ],
 )
-def test_other_messages_ask_for_nothing(message: str) -> None:
+def test_other_error_messages_are_not_read_as_quota_refusals(message: str) -> None:
     assert read_refusal(message) is None
 
 
-def test_nobody_forges_more_than_a_wish() -> None:
+def test_a_malformed_quota_refusal_demands_nothing() -> None:
     refusal = read_refusal("exceeded quota: lcluster, requested: pods=x, used: =, limited: ,")
     assert refusal is None or not refusal.wanted
 
 
-def test_the_gateway_tells_of_totals() -> None:
+def test_the_refusal_message_names_the_totals_of_the_whole_lcluster() -> None:
     totals = TenantTotals({"pods": 10, "requests.cpu": 4000})
     totals.used["acme-a"] = read_used(b'{"status":{"used":{"pods":"3","requests.cpu":"500m"}}}')
     totals.used["acme-b"] = {"pods": 6, "requests.cpu": 1000}
@@ -113,7 +113,7 @@ def test_the_gateway_tells_of_totals() -> None:
     )
 
 
-def test_what_is_no_total_has_no_room() -> None:
+def test_a_resource_without_a_total_has_no_room() -> None:
     """Its share is about to go: nobody waits for a larger one."""
     assert not TenantTotals({"pods": 10}).has_room(ShareRefusal({"secrets": 1}, {"secrets": 0}))
 
@@ -136,14 +136,14 @@ def quota(**parts: Any) -> CachedShareQuota:
         (quota(used={"pods": 16}), quota(used={"pods": 16}, version=2), False),
     ],
 )
-def test_which_changes_matter(
+def test_only_relevant_changes_of_a_quota_affect_the_shares(
     old: CachedShareQuota | None, new: CachedShareQuota | None, *, news: bool
 ) -> None:
     assert affects_shares(old, new, {"pods": 100}, demanded=False) is news
     assert affects_shares(old, new, {"pods": 100}, demanded=True)
 
 
-def test_each_demand_lasts_for_its_own_time() -> None:
+def test_each_demand_expires_after_its_own_duration() -> None:
     """A request that had ended was kept alive by others, and its share refused to them."""
     now = [0.0]
     demand = ShareDemand(clock=lambda: now[0])
@@ -160,7 +160,7 @@ def test_each_demand_lasts_for_its_own_time() -> None:
     assert not demand.any_with("acme-")
 
 
-def test_a_quota_is_written_if_nobody_has_lowered_it() -> None:
+def test_a_quota_write_is_conditional_on_its_generation_or_resource_version() -> None:
     """Its version changes with each object under it: then a share was not moved for seconds."""
     names = Names()
     quota = CachedShareQuota(("acme-a", "lcluster"), 7, "u", 3, {}, {}, {})
@@ -172,7 +172,7 @@ def test_a_quota_is_written_if_nobody_has_lowered_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["007", "-1", "1" * 5000, "x", "", "\u0663"])
-def test_a_generation_that_nobody_writes_is_none(text: str) -> None:
+def test_an_invalid_generation_annotation_is_ignored(text: str) -> None:
     names = Names()
     annotations = {names.share_annotation: text}
     meta = {"name": "lcluster", "resourceVersion": "7", "annotations": annotations}
@@ -180,7 +180,7 @@ def test_a_generation_that_nobody_writes_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("amount", ["9" * 100_000 + "z", "9" * 1_100_000, "." * 9999, "9" * 4000])
-def test_a_refusal_that_somebody_invents_takes_no_time(amount: str) -> None:
+def test_a_forged_quota_refusal_is_parsed_quickly(amount: str) -> None:
     """10,000 digits stopped the controller for seconds, and a million ended it."""
     text = f"exceeded quota: lcluster, requested: pods={amount}, used: pods=1, limited: pods=1"
     started = time.process_time()
@@ -189,7 +189,7 @@ def test_a_refusal_that_somebody_invents_takes_no_time(amount: str) -> None:
     assert refusal is None or refusal.wanted == {}
 
 
-def test_a_tenant_that_asks_for_each_amount_fills_no_memory() -> None:
+def test_demands_for_many_amounts_use_limited_memory() -> None:
     now = [0.0]
     demand = ShareDemand(clock=lambda: now[0])
     for amount in (1000, *range(100)):
@@ -198,12 +198,12 @@ def test_a_tenant_that_asks_for_each_amount_fills_no_memory() -> None:
     assert demand.demand_in("acme-a") == {"pods": 100}, "the first is not remembered"
 
 
-def test_a_quota_of_somebody_else_has_no_share() -> None:
+def test_a_quota_without_the_share_annotation_has_no_generation() -> None:
     raw = b'{"metadata":{"name":"lcluster","namespace":"acme-a","resourceVersion":"7"}}'
     assert read_share_quota(raw, Names()).generation == -1
 
 
-def test_a_lower_limit_is_another_generation() -> None:
+def test_a_share_with_a_lower_limit_has_a_new_generation() -> None:
     held = quota(written={"pods": 60}, enforced={"pods": 60}, used={"pods": 20})
     full = quota(written={"pods": 40}, enforced={"pods": 40}, used={"pods": 40})
     first = SharedNamespace("acme-a", NamespaceShare("acme-a", {"pods": "60"}), held)
@@ -216,7 +216,7 @@ def test_a_lower_limit_is_another_generation() -> None:
     assert [replace(first, share=shares[0]).outdated, second.outdated] == [True, False]
 
 
-def test_a_quota_of_a_tenant_that_is_nested_deeply_is_read() -> None:
+def test_a_quota_with_deeply_nested_metadata_is_parsed() -> None:
     nested = b"[" * 9000 + b"]" * 9000
     raw = b'{"metadata":{"managedFields":' + nested + b'},"status":{"used":{"pods":"3"}}}'
     assert read_used(raw) == {"pods": 3}

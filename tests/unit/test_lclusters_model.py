@@ -28,7 +28,7 @@ def test_the_model_shares_no_code_with_the_product() -> None:
         assert "from lnamespace" not in file.read_text()
 
 
-def test_the_same_seed_is_the_same_play_and_can_be_written_down() -> None:
+def test_the_same_seed_gives_the_same_moves_and_moves_can_be_serialized() -> None:
     moves = plot(7, 60)
     assert moves == plot(7, 60) != plot(8, 60)
     for each in (*moves, *scenes()):
@@ -45,11 +45,11 @@ def test_the_same_seed_is_the_same_play_and_can_be_written_down() -> None:
         (Right("get", "pods"), Right("*", "pods"), False),
     ],
 )
-def test_a_right_covers_another(right: Right, other: Right, covers: bool) -> None:
+def test_a_right_covers_narrower_rights_only(right: Right, other: Right, covers: bool) -> None:
     assert right.covers(other) is covers
 
 
-def test_who_is_on_no_list_is_nobody_and_sudo_is_for_sudoers() -> None:
+def test_an_unlisted_user_has_no_access_and_only_sudoers_may_use_sudo() -> None:
     assert world().guise("red", "eve", 0.0) is None
     assert world().acting("red", "ben", 0.0, sudo=True, other="") is None
     root = world().acting("red", "ann", 0.0, sudo=True, other="")
@@ -57,7 +57,7 @@ def test_who_is_on_no_list_is_nobody_and_sudo_is_for_sudoers() -> None:
     assert world().lclusters["red"].may(root, EVERYTHING)
 
 
-def test_nobody_gives_what_they_do_not_have() -> None:
+def test_a_user_cannot_grant_rights_beyond_their_own() -> None:
     more = Rules(namespace="default", name="more", rights=(Right("*", "*"),))
     up = Gift(namespace="default", name="up", role="cluster-admin", subject=BEN)
     for thing in (more, up):
@@ -67,7 +67,7 @@ def test_nobody_gives_what_they_do_not_have() -> None:
     assert Make(actor="ben", lcluster="red", thing=view).allowed(world(), 0.0)
 
 
-def test_an_aggregating_role_counts_inside_and_not_upstream() -> None:
+def test_an_aggregated_role_counts_in_the_lcluster_and_not_in_the_host_cluster() -> None:
     keys = Right("get", "secrets")
     robot = Subject("ServiceAccount", "robot", "default")
     roles = {("", "keys"): Role((keys,), label="play"), ("", "sum"): Role(sums="play")}
@@ -81,7 +81,7 @@ def test_an_aggregating_role_counts_inside_and_not_upstream() -> None:
     assert not there.lclusters["red"].upstream(guise, keys, "default")
 
 
-def test_a_login_ends_with_its_lcluster_and_with_its_account() -> None:
+def test_a_login_ends_with_its_lcluster_and_with_its_service_account() -> None:
     login = Login("red", 1, user="carl")
     assert World(world().lclusters, {"card": login}).guise("red", "card", 0.0)
     anew = CreateLCluster(lcluster="red").after(World(serial=5, logins={"card": login}), 0.0)
@@ -90,7 +90,7 @@ def test_a_login_ends_with_its_lcluster_and_with_its_account() -> None:
     assert revoked.guise("red", "card", 0.0) is None
 
 
-def test_what_is_suspended_is_not_written() -> None:
+def test_writes_to_a_suspended_lcluster_are_refused() -> None:
     make = Make(actor="ben", lcluster="red", thing=Space(name="work"))
     assert make.allowed(world(), 0.0)
     assert not make.allowed(world(suspended="ReadOnly"), 0.0)

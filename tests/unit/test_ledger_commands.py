@@ -110,7 +110,7 @@ def _kubeconfig(folder: Path, url: str) -> str:
     return str(path)
 
 
-def test_intervals_say_who_pays_from_when_to_when(run: Run, fill: Callable[..., None]) -> None:
+def test_intervals_show_the_payer_with_start_and_end(run: Run, fill: Callable[..., None]) -> None:
     fill(
         applied("u", 1, 0, cost_center="1", changed_by="alice"),
         applied("u", 2, 3, cost_center="2"),
@@ -198,7 +198,7 @@ def restored(cell: str) -> str:
 @example("47;=1+1;")
 @example("\t=1\t\t'=1")
 @example("47\n=1+1")
-def test_no_spreadsheet_runs_a_cell_and_nothing_is_lost(text: str) -> None:
+def test_csv_cells_cannot_be_run_as_formulas_and_can_be_restored(text: str) -> None:
     """Whatever it takes for the end of a cell: a comma, a semicolon, a tab or a line end."""
     assert not re.match("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", harmless(text))
     for part in re.split("[;\t\r\n]", harmless(text)):
@@ -239,7 +239,7 @@ def test_create_table_prints_its_sql_in_a_dry_run(run: Run, tmp_path: Path) -> N
     assert not (tmp_path / "deep").exists()
 
 
-def test_create_table_prints_what_an_older_table_lacks_in_a_dry_run(
+def test_create_table_prints_the_upgrade_of_an_older_table_in_a_dry_run(
     run: Run, tmp_path: Path
 ) -> None:
     """It printed a CREATE TABLE, which fails where there is one."""
@@ -256,7 +256,7 @@ def test_create_table_prints_what_an_older_table_lacks_in_a_dry_run(
     assert json.loads(run("intervals", "-o", "json")) == []
 
 
-def test_create_table_prints_its_sql_where_the_database_cannot_be_asked(
+def test_create_table_prints_its_sql_without_a_reachable_database(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     url = "postgresql://127.0.0.1:1/d"
@@ -300,7 +300,7 @@ def nobody() -> Iterator[None]:
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 @pytest.mark.parametrize("command", ["show", "intervals", "status"])
-def test_who_may_only_read_the_file_reads_it(
+def test_a_read_only_user_reads_the_file_without_changing_it(
     command: str, journal: str, public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{public}/ledger.db"
@@ -321,7 +321,7 @@ def test_who_may_only_read_the_file_reads_it(
     assert list(public.iterdir()) == [file]
 
 
-def test_who_may_only_read_the_file_reads_it_while_it_is_written(
+def test_a_read_only_user_reads_the_file_while_it_is_written(
     public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{public}/ledger.db"
@@ -348,7 +348,7 @@ OUTBOX = "records wait in the outbox (kubectl get billingrecords)"
         (["correct", "u/1/APPLY", "--void", "--reason", "r"], "as a whole or not at all"),
     ],
 )
-def test_a_database_that_does_not_answer_is_an_error(
+def test_an_unreachable_database_is_an_error_that_says_if_anything_was_written(
     words: list[str], said: str, server: OutboxServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What a correction or a replay was to write is in no outbox."""
@@ -362,7 +362,9 @@ def test_a_database_that_does_not_answer_is_an_error(
     assert (OUTBOX in error) == (said == OUTBOX)
 
 
-def test_status(run: Run, fill: Callable[..., None], server: OutboxServer) -> None:
+def test_status_shows_the_rows_and_the_outbox(
+    run: Run, fill: Callable[..., None], server: OutboxServer
+) -> None:
     fill(applied("u", 1, 0))
     server.add(event("a", 2))
     (facts,) = json.loads(run("status", "-o", "json"))
@@ -373,7 +375,7 @@ def test_status(run: Run, fill: Callable[..., None], server: OutboxServer) -> No
     assert "lnamespace_billing_events" in run("status")
 
 
-def test_status_of_a_database_that_is_down(
+def test_status_of_an_unreachable_database_shows_the_outbox(
     server: OutboxServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.add(event("a"))
@@ -397,7 +399,7 @@ def test_reconcile_prints_the_differences_and_creates_the_records(
     assert "0 records put into the outbox" in run("reconcile")
 
 
-def test_a_change_that_no_webhook_saw_is_found_after_a_correction_by_hand(
+def test_reconcile_finds_an_unseen_change_after_a_manual_correction(
     run: Run, fill: Callable[..., None], server: OutboxServer
 ) -> None:
     """The correction differs from the cluster for good: nothing was compared any more."""
@@ -427,7 +429,7 @@ def test_a_dry_run_of_reconcile_makes_no_table(
     assert "lnamespace ledger create-table" in capsys.readouterr().err
 
 
-def test_a_dry_run_of_reconcile_leaves_an_older_table_as_it_is(
+def test_a_dry_run_of_reconcile_leaves_an_older_table_unchanged(
     run: Run, server: OutboxServer, tmp_path: Path
 ) -> None:
     """It gave it columns and views. It compares what the command itself would compare."""
@@ -453,7 +455,7 @@ def test_replay_fills_a_new_table(run: Run, server: OutboxServer) -> None:
     assert len(json.loads(run("show", "-o", "json"))) == 3
 
 
-def test_replay_writes_what_the_controller_has_recorded_alone(
+def test_replay_writes_only_events_recorded_by_the_controller(
     run: Run, server: OutboxServer
 ) -> None:
     """One waits for its Namespace, and would pay for what is another's; one has just changed."""
@@ -469,7 +471,7 @@ def test_replay_writes_what_the_controller_has_recorded_alone(
     assert [row["event_id"] for row in json.loads(run("show", "-o", "json"))] == ["b/1/APPLY"]
 
 
-def test_a_publisher_that_cannot_run_says_why(
+def test_a_publisher_that_cannot_run_names_the_missing_option(
     capsys: pytest.CaptureFixture[str], server: OutboxServer
 ) -> None:
     assert server.url
@@ -478,7 +480,9 @@ def test_a_publisher_that_cannot_run_says_why(
     logging.getLogger().handlers.clear()
 
 
-def test_costs_of_a_file(run: Run, fill: Callable[..., None], tmp_path: Path) -> None:
+def test_costs_of_a_csv_file_are_summed_by_cost_center(
+    run: Run, fill: Callable[..., None], tmp_path: Path
+) -> None:
     fill(applied("u", 1, 0, cost_center="=4711"))
     file = tmp_path / "costs.csv"
     file.write_text(
@@ -509,7 +513,7 @@ def test_a_sum_is_a_number_in_every_format(
     assert re.search(r"UNALLOCATED +unallocated +CAD +-5\.00\s*$", run("costs", file))
 
 
-def test_a_report_by_namespace_team_and_day(
+def test_costs_can_be_reported_by_namespace_team_and_day(
     run: Run, fill: Callable[..., None], bill: Callable[..., str]
 ) -> None:
     fill(applied("u", 1, 0, cost_center="1", team="payments"))
@@ -521,7 +525,7 @@ def test_a_report_by_namespace_team_and_day(
     ]  # fmt: skip
 
 
-def test_lines_that_are_left_out_are_counted_with_their_cost(
+def test_omitted_bill_lines_are_counted_with_their_cost(
     fill: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(applied("u", 1, 0, cost_center="1"))
@@ -629,7 +633,7 @@ def test_status_needs_no_cluster(
     assert facts["outbox"].startswith("left out, for it is in the cluster")
 
 
-def test_csv_has_the_time_of_recording_and_the_uid(run: Run, fill: Callable[..., None]) -> None:
+def test_csv_output_has_the_recording_time_and_the_uid(run: Run, fill: Callable[..., None]) -> None:
     fill(applied("u", 1, 0))
     for command in ("show", "events", "intervals"):
         (found,) = csv.DictReader(io.StringIO(run(command, "-o", "csv"), newline=""))
@@ -653,7 +657,7 @@ def test_a_closed_pipe_gives_no_traceback(run: Run, fill: Callable[..., None], u
         assert process.stderr.read() == ""
 
 
-def test_a_file_of_costs_that_cannot_be_read(
+def test_an_unreadable_cost_file_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = tmp_path / "bad.csv"

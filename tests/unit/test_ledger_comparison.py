@@ -65,7 +65,7 @@ def compared(rows: list[Row], *tenants: LNamespace) -> Differences:
     )
 
 
-def test_without_differences_no_record_is_created() -> None:
+def test_no_record_is_created_if_ledger_and_cluster_agree() -> None:
     assert compared(rows_of(lnamespace()), lnamespace()) == Differences()
     assert compared([]) == Differences()
 
@@ -75,20 +75,20 @@ def test_a_missing_event_is_recorded_with_its_own_time() -> None:
     assert (record.event_id, record.valid_from, record.changed_by) == ("u/2/APPLY", NOW, "alice")
 
 
-def test_events_that_the_controller_has_not_recorded_are_left_to_it() -> None:
+def test_events_not_yet_recorded_by_the_controller_are_not_missing() -> None:
     assert compared([], lnamespace(recorded=0)) == Differences()
     newer = lnamespace(generation=5, at=5, recorded=2, cost_center="2")
     assert compared(rows_of(lnamespace()), newer) == Differences()
 
 
-def test_all_events_after_the_row_are_recorded() -> None:
+def test_all_events_newer_than_the_ledger_row_are_missing() -> None:
     former = Charge("2", provenance=Provenance(4, NOW, BillingSource.EXPLICIT))
     lns = lnamespace(generation=6, at=6, recorded=6, cost_center="3", superseded=(former,))
     assert [r.generation for r in compared(rows_of(lnamespace()), lns).missing] == [4, 6]
 
 
 @pytest.mark.parametrize("field", ["cost_center", "owner", "team", "environment"])
-def test_a_change_that_no_webhook_saw_is_recorded_from_now_on(field: str) -> None:
+def test_a_change_that_bypassed_the_webhook_is_recorded_from_the_present_time(field: str) -> None:
     change: dict[str, Any] = {field: "new"}
     behind = lnamespace(generation=4, **change)
     (record,) = compared(rows_of(lnamespace()), behind).changed
@@ -112,11 +112,11 @@ def test_labels_are_compared_in_any_order() -> None:
     assert compared(rows_of(known), lnamespace(labels={"a": "1"})).changed
 
 
-def test_an_edit_of_the_lists_is_no_change_of_the_bill() -> None:
+def test_an_edit_of_the_member_lists_does_not_change_the_bill() -> None:
     assert compared(rows_of(lnamespace()), lnamespace(generation=40)) == Differences()
 
 
-def test_a_differing_row_of_the_same_generation_stays() -> None:
+def test_a_differing_row_of_the_same_generation_is_left_unchanged() -> None:
     """Its event is told; the table is nobody's to edit, and a second row could not be added."""
     assert compared(rows_of(lnamespace(generation=2)), lnamespace(generation=2, owner="new")) == (
         Differences()
@@ -203,7 +203,7 @@ def test_under_a_name_that_is_taken_back_who_pays_by_now_pays() -> None:
     assert rows_of_other_names([here, to_row(record, NEW), other], NAMES) == {}
 
 
-def test_an_lnamespace_that_is_gone_is_deleted_from_now_on() -> None:
+def test_an_lnamespace_missing_from_the_cluster_is_deleted_from_the_present_time() -> None:
     (record,) = compared(rows_of(lnamespace())).gone
     assert record.event_id == deletion(lnamespace(), NOW).event_id
     assert (record.valid_from, record.namespace, record.cost_center) == (LATER, "team-a", "1")
@@ -215,7 +215,7 @@ def test_an_unreadable_lnamespace_is_not_recorded_as_deleted() -> None:
     ).records
 
 
-def test_an_lnamespace_with_an_ending_is_left_to_pending_deletions() -> None:
+def test_an_lnamespace_with_a_pending_deletion_is_not_recorded_as_deleted() -> None:
     """Its Namespace may be there still, until when it costs."""
     announced = pending_deletion(lnamespace(cost_center="2"), NOW + timedelta(hours=1))
     there, gone = lnamespace("there"), ClusterState((), frozenset({"there"}), {"u": announced})
@@ -227,7 +227,7 @@ def rows_from(cluster: str | None, *uids: str) -> list[Row]:
     return [row | {"cluster_uid": cluster} for row in rows]
 
 
-def test_another_cluster_of_the_same_names_is_left_alone() -> None:
+def test_rows_of_another_cluster_with_the_same_names_are_ignored() -> None:
     """A copied values file: 1,080 LNamespaces of the other one were ended in 20 seconds."""
     rows = [*rows_from("here", "mine"), *rows_from("there", "theirs")]
     found, strangers = rows_of_cluster(rows, "here", {"mine"})
@@ -288,7 +288,7 @@ def test_a_deletion_of_an_existing_lnamespace_is_retracted() -> None:
     assert (record.valid_from, record.cost_center) == (LATER, "2")
 
 
-def test_an_existing_lnamespace_with_an_ending_is_not_deleted() -> None:
+def test_an_existing_lnamespace_with_a_pending_deletion_is_not_deleted() -> None:
     lns = lnamespace()
     there = ClusterState((lns,), frozenset({"u"}), {"u": pending_deletion(lns, NOW)})
     assert find_differences(rows_of(lns), there, LATER) == Differences()
@@ -307,7 +307,9 @@ def test_unreadable_labels_of_a_row_count_as_none(text: str | None) -> None:
 
 
 @given(st.lists(st.booleans(), max_size=6), st.lists(st.booleans(), max_size=6))
-def test_after_a_repair_nothing_differs(in_ledger: list[bool], in_cluster: list[bool]) -> None:
+def test_no_difference_remains_after_the_differences_are_repaired(
+    in_ledger: list[bool], in_cluster: list[bool]
+) -> None:
     everybody = [lnamespace(str(n), cost_center=str(n)) for n in range(6)]
     rows = rows_of(*(lns for lns, yes in zip(everybody, in_ledger, strict=False) if yes))
     present = [lns for lns, yes in zip(everybody, in_cluster, strict=False) if yes]

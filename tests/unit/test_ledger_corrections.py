@@ -57,7 +57,9 @@ def events(url: str) -> list[dict[str, Any]]:
 BEFORE = [("1", 0, 4), ("2", 4, 8), ("3", 0, None)]
 
 
-def test_another_pays_for_what_is_gone(url: str, correct: Correct) -> None:
+def test_a_correction_replaces_the_cost_center_of_a_deleted_lnamespace(
+    url: str, correct: Correct
+) -> None:
     code, said = correct("u/1/APPLY", "--cost-center", "9", *WHO)
     assert code == 0, said
     assert known(url) == [("9", 0, 4), ("2", 4, 8), ("3", 0, None)]
@@ -66,7 +68,7 @@ def test_another_pays_for_what_is_gone(url: str, correct: Correct) -> None:
     assert (made["team"], made["billing_source"]) == ("red", "Correction")
 
 
-def test_the_view_says_why(url: str, correct: Correct) -> None:
+def test_the_intervals_view_shows_the_reason_of_a_correction(url: str, correct: Correct) -> None:
     correct("u/1/APPLY", "--cost-center", "9", *WHO)
     ledger = Ledger.from_settings(Settings(ledger_url=url))
     found = {row["cost_center"]: row["reason"] for row in ledger.read(ledger.intervals())}
@@ -74,7 +76,7 @@ def test_the_view_says_why(url: str, correct: Correct) -> None:
     assert found == {"9": "ticket 7", "2": None, "3": None}
 
 
-def test_a_dry_run_shows_it_and_writes_nothing(url: str, correct: Correct) -> None:
+def test_a_dry_run_shows_the_correction_and_writes_nothing(url: str, correct: Correct) -> None:
     code, said = correct("u/1/APPLY", "--cost-center", "9", "--dry-run", *WHO)
     assert code == 0
     assert "nothing was written" in said
@@ -105,7 +107,7 @@ def test_an_event_that_did_not_happen_is_voided(url: str, correct: Correct) -> N
     assert known(url) == [("1", 0, 8), ("3", 0, None)]
 
 
-def test_a_correction_is_corrected(url: str, correct: Correct) -> None:
+def test_a_correction_can_be_corrected(url: str, correct: Correct) -> None:
     correct("u/1/APPLY", "--cost-center", "9", *WHO)
     code, said = correct("u/1/APPLY", "--cost-center", "8", *WHO)
     assert code == 1
@@ -141,7 +143,7 @@ def test_an_impossible_correction_is_refused_and_nothing_is_written(
     assert known(url) == BEFORE
 
 
-def test_a_correction_needs_a_person_and_a_reason(url: str, correct: Correct) -> None:
+def test_a_correction_requires_an_author_and_a_reason(url: str, correct: Correct) -> None:
     code, said = correct("u/1/APPLY", "--cost-center", "9")
     assert (code, "--reason" in said) == (1, True)
     assert known(url) == BEFORE
@@ -154,7 +156,7 @@ def test_a_correction_needs_a_person_and_a_reason(url: str, correct: Correct) ->
         ("u/DELETE", ("--at", "2026-03-08T00:00:00Z"), ("--at", "2026-03-07T00:00:00Z")),
     ],
 )
-def test_of_two_at_once_the_second_is_told(
+def test_the_second_of_two_concurrent_corrections_is_refused(
     url: str,
     correct: Correct,
     monkeypatch: pytest.MonkeyPatch,
@@ -216,7 +218,7 @@ def successor(url: str) -> list[tuple[str, float, float | None]]:
         ("u/DELETE", 9.5, "u/DELETE would not take effect then"),
     ],
 )
-def test_a_time_that_another_event_has_is_refused(
+def test_a_time_that_conflicts_with_another_event_is_refused(
     url: str,
     correct: Correct,
     successor: list[tuple[str, float, float | None]],
@@ -232,7 +234,7 @@ def test_a_time_that_another_event_has_is_refused(
 
 
 @pytest.mark.usefixtures("successor")
-def test_a_time_between_the_neighbours_is_taken(url: str, correct: Correct) -> None:
+def test_a_time_between_the_neighbouring_events_is_accepted(url: str, correct: Correct) -> None:
     for event, at in (("w/1/APPLY", 8.5), ("u/2/APPLY", 3), ("u/DELETE", 8.25), ("u/1/APPLY", -1)):
         code, text = correct(event, "--at", day(at).isoformat(), *WHO)
         assert code == 0, text
@@ -240,7 +242,7 @@ def test_a_time_between_the_neighbours_is_taken(url: str, correct: Correct) -> N
 
 
 @pytest.mark.usefixtures("successor")
-def test_a_wrong_time_that_an_earlier_version_took_can_be_mended(
+def test_a_wrong_time_accepted_by_an_earlier_version_can_be_corrected(
     url: str, correct: Correct
 ) -> None:
     wrong = applied("u", 2, 10, cost_center="2")
@@ -253,7 +255,7 @@ def test_a_wrong_time_that_an_earlier_version_took_can_be_mended(
     assert known(url)[:3] == [("1", 0, 4), ("2", 4, 8), ("4", 9, None)]
 
 
-def test_columns_say_in_postgresql_what_they_mean(tmp_path: Path) -> None:
+def test_every_column_has_a_comment_in_postgresql(tmp_path: Path) -> None:
     ledger = Ledger.from_settings(Settings(ledger_url=DATABASES["postgresql"](tmp_path)))
     ledger.prepare()
     with ledger.engine.connect() as connection:

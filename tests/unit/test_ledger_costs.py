@@ -106,18 +106,18 @@ def test_a_line_is_charged_to_the_payers_within_its_window(
     assert shown(totals([line("12.40")], spans)) == expected
 
 
-def test_a_day_is_divided_among_all_of_its_payers() -> None:
+def test_the_cost_of_a_day_is_divided_among_all_its_payers() -> None:
     spans = [span(-9, 18, "1"), span(18, 99, "2")]
     assert shown(totals([line("10", hours=24)], spans)) == {"1": "7.500000000", "2": "2.500000000"}
 
 
-def test_amounts_are_decimals() -> None:
+def test_amounts_are_summed_as_exact_decimals() -> None:
     """491.26 was shown as 491.2599999999999."""
     found = totals([line("0.1")] * 3 + [line("490.96")], [span(-9, 9, "1")])
     assert shown(found) == {"1": "491.26"}
 
 
-def test_a_cost_centre_called_shared_is_a_row_of_its_own() -> None:
+def test_a_cost_center_named_shared_has_its_own_row() -> None:
     lines = [line("1"), line("2", "kube-system"), line("4", "__idle__"), line("8", "")]
     found = totals(lines, [span(-9, 9, "SHARED")])
     assert {key[1:3]: str(cost) for key, cost in found.items()} == {
@@ -126,13 +126,13 @@ def test_a_cost_centre_called_shared_is_a_row_of_its_own() -> None:
     }
 
 
-def test_further_namespaces_can_be_shared() -> None:
+def test_additional_namespaces_can_be_configured_as_shared() -> None:
     charging = Charging(shared_namespaces=("ingress-*",))
     found = charge([line("1", "ingress-eu"), line("2", "a")], {}, charging)
     assert shown(found) == {"SHARED": "1", "UNALLOCATED": "2"}
 
 
-def test_by_day_a_long_line_is_in_each_of_its_days() -> None:
+def test_a_line_longer_than_a_day_is_split_into_days() -> None:
     found = totals([line("3", start=12, hours=36)], [span(-9, 99, "1")], ("day",))
     assert {key.by: str(cost) for key, cost in found.items()} == {
         ("2026-11-01",): "1.000000000",
@@ -141,7 +141,7 @@ def test_by_day_a_long_line_is_in_each_of_its_days() -> None:
 
 
 @given(amounts, st.lists(st.integers(0, 10**13), min_size=1, max_size=9).filter(any))
-def test_parts_add_up_to_the_whole_and_are_proportional(
+def test_divided_parts_add_up_to_the_amount_and_are_proportional(
     amount: Decimal, weights: list[int]
 ) -> None:
     parts = divide_amount(amount, weights)
@@ -158,7 +158,7 @@ def test_parts_add_up_to_the_whole_and_are_proportional(
     st.sets(st.sampled_from(sorted(LINE_PARTS))).map(tuple),
     st.sampled_from(RULES),
 )
-def test_the_sum_is_the_bill(
+def test_the_sum_of_all_charges_equals_the_bill(
     lines: list[Line],
     first: list[PaidInterval],
     second: list[PaidInterval],
@@ -199,19 +199,19 @@ def test_charges_do_not_depend_on_how_a_bill_is_cut_into_lines(
         ("even", {"1": "6.000000000", "2": "8.000000000", "UNALLOCATED": "5"}),
     ],
 )
-def test_shared_cost_goes_to_those_who_pay(rule: str, expected: dict[str, str]) -> None:
+def test_shared_cost_is_distributed_among_payers(rule: str, expected: dict[str, str]) -> None:
     spans = {(HERE, "a"): [span(-9, 9, "1")], (HERE, "b"): [span(-9, 9, "2")]}
     lines = [line("1"), line("3", "b"), line("10", "kube-system"), line("5", "stranger")]
     found = distribute(charge(lines, spans), rule)
     assert {key.cost_center: str(one.cost) for key, one in found.items()} == expected
 
 
-def test_shared_cost_stays_a_row_where_nobody_pays_in_its_currency() -> None:
+def test_shared_cost_without_payers_in_its_currency_remains_a_row() -> None:
     found = distribute(charge([line("10", "kube-system")], {}), "even")
     assert [(key.kind, str(one.cost)) for key, one in found.items()] == [("shared", "10")]
 
 
-def test_a_credit_weighs_nothing() -> None:
+def test_a_credit_has_no_weight_in_the_distribution_of_shared_cost() -> None:
     spans = {(HERE, "a"): [span(-9, 9, "1")], (HERE, "b"): [span(-9, 9, "2")]}
     lines = [line("-4"), line("3", "b"), line("10", "kube-system")]
     found = distribute(charge(lines, spans), "proportional")
@@ -236,7 +236,7 @@ def test_spans_of_the_ledger_are_in_order_and_do_not_overlap() -> None:
 ACME = BilledLCluster("acme", "u-1", START + 10 * HOUR)
 
 
-def test_a_span_is_of_the_lcluster_whose_prefix_its_namespace_has_while_that_exists() -> None:
+def test_a_span_belongs_to_the_lcluster_of_its_namespace_prefix_while_that_exists() -> None:
     spans = {
         (HERE, "acme-prod"): [span(1, 2, "1"), span(10, 11, "1"), span(11, 12, "2")],
         (HERE, "acme"): [span(11, 12, "3")],
@@ -263,13 +263,13 @@ def test_a_span_is_of_the_lcluster_whose_prefix_its_namespace_has_while_that_exi
         (10, 10.01, True),
     ],
 )
-def test_a_clock_that_is_behind_takes_nothing_from_a_bill(
+def test_a_span_that_starts_shortly_before_its_lcluster_belongs_to_the_lcluster(
     start: float, end: float, has: bool
 ) -> None:
     assert ACME.has(span(start, end, "1")) is has
 
 
-def test_a_report_by_lcluster_has_the_sum_of_each_payer() -> None:
+def test_a_report_by_lcluster_has_a_sum_per_payer() -> None:
     spans = assign_lclusters(
         {(HERE, "acme-prod"): [span(10, 11, "1"), span(11, 14, "2")]}, HERE, [ACME]
     )

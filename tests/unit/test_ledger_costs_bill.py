@@ -40,7 +40,7 @@ def written(*rows: Iterable[str], delimiter: str = ",") -> str:
 PLAIN = only(f"{HEADING}\n{FINE}\n")
 
 
-def test_a_plain_bill() -> None:
+def test_a_simple_bill_line_is_parsed() -> None:
     assert (
         Line(HERE, "team-a", PLAIN.start, PLAIN.start + HOUR, Decimal("1.5"), "CAD", month="")
         == PLAIN
@@ -82,7 +82,7 @@ def test_bills_in_different_formats_are_read_alike(text: str) -> None:
     assert only(text) == PLAIN
 
 
-def test_the_csv_of_opencost_is_read() -> None:
+def test_an_opencost_csv_is_parsed() -> None:
     heading = "Date,Namespace,ControllerKind,CPUCost,RAMCost,TotalCost"
     text = f"{heading}\n2026-11-01,team-a,deployment,0.5,1,1.5\n"
     line = only(text, BillFormat(HERE, currency="USD"))
@@ -91,7 +91,7 @@ def test_the_csv_of_opencost_is_read() -> None:
     assert only(text).currency == ""
 
 
-def test_the_export_of_google_is_read() -> None:
+def test_a_google_billing_export_is_parsed() -> None:
     labels = [
         {"key": "k8s-namespace", "value": "team-a"},
         {"key": "goog-k8s-cluster-name", "value": "main"},
@@ -150,19 +150,19 @@ def test_a_line_without_a_cluster_is_of_this_cluster() -> None:
         (written(["labels", *HEADING.split(",")[1:]], ["[1]", *FINE.split(",")[1:]]), "not a list"),
     ],
 )  # fmt: skip
-def test_an_unreadable_cell_is_refused_with_its_line(text: str, message: str) -> None:
+def test_an_invalid_bill_is_refused_with_the_line_number(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         read(text)
 
 
-def test_an_unquoted_decimal_comma_is_no_cell_of_its_own() -> None:
+def test_an_unquoted_decimal_comma_is_refused() -> None:
     """12,40 was an amount of 12 in the currency "40"."""
     with pytest.raises(SettingsError, match=r"line 2: there are 6 cells.*decimal comma"):
         read(f"{HEADING}\n{FINE.replace('1.5', '12,40')}\n")
 
 
 @pytest.mark.parametrize("unclear", ["1.234", "1,234", "-12.345"])
-def test_a_number_that_may_be_a_thousand_is_refused_until_the_mark_is_known(unclear: str) -> None:
+def test_an_ambiguous_number_is_refused_until_the_decimal_mark_is_known(unclear: str) -> None:
     text = f"{HEADING}\n{FINE}\n".replace(",", ";")
     with pytest.raises(SettingsError, match=r"line 2: .* may be a thousand"):
         read(text.replace("1.5", unclear))
@@ -173,7 +173,7 @@ def test_a_number_that_may_be_a_thousand_is_refused_until_the_mark_is_known(uncl
     assert read(learned)[1].cost == told.cost
 
 
-def test_a_file_has_one_decimal_mark() -> None:
+def test_a_file_that_mixes_decimal_marks_is_refused() -> None:
     text = f"{HEADING}\n{FINE}\n{FINE.replace('1.5', '1,5')}\n"
     semicolons = f"{HEADING}\n{FINE}\n".replace(",", ";") + FINE.replace(",", ";").replace(
         "1.5", "1,5"

@@ -30,19 +30,19 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     made.close()
 
 
-def test_with_manage_never_a_missing_table_is_an_error(ledger: Ledger) -> None:
+def test_a_missing_table_is_an_error_if_the_table_is_not_managed(ledger: Ledger) -> None:
     with pytest.raises(LedgerMisconfigured, match="create-table"):
         Ledger(ledger.engine, ledger.table, manage=False).prepare()
 
 
-def test_the_table_can_be_made_from_its_definition(ledger: Ledger) -> None:
+def test_the_table_can_be_created_from_its_sql_definition(ledger: Ledger) -> None:
     with ledger.engine.begin() as connection:
         for statement in ledger.definition().split(";\n"):
             connection.exec_driver_sql(statement.rstrip(";"))
     assert Ledger(ledger.engine, ledger.table, manage=False).append([applied("u", 1, 0)]) == 1
 
 
-def test_a_failure_at_any_statement_of_an_append_leaves_nothing_or_all(ledger: Ledger) -> None:
+def test_a_failed_append_writes_no_row_and_can_be_repeated(ledger: Ledger) -> None:
     ledger.append([applied("first", 1, 0)])
     rows = [applied(f"u{number}", 1, 0) for number in range(5)]
 
@@ -57,7 +57,7 @@ def test_a_failure_at_any_statement_of_an_append_leaves_nothing_or_all(ledger: L
     assert ledger.append(rows) == 5
 
 
-def test_a_second_deletion_is_kept_whoever_wrote_the_retraction(ledger: Ledger) -> None:
+def test_a_second_deletion_is_kept_after_a_retraction_by_another_writer(ledger: Ledger) -> None:
     """Two publishers at once: the other had looked for corrections before there was one."""
     other = Ledger(ledger.engine, ledger.table)
     ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 5)])
@@ -95,7 +95,7 @@ def test_a_slow_reader_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(taken) == 9
 
 
-def test_rights_to_the_view_and_reports_of_it_outlast_an_upgrade(tmp_path: Path) -> None:
+def test_privileges_on_the_view_and_dependent_views_are_kept_in_an_upgrade(tmp_path: Path) -> None:
     """A view that was dropped and made anew took them along."""
     made = Ledger(engines.create_engine(DATABASES["postgresql"](tmp_path)), events_table("events"))
     made.append([applied("u", 1, 0, cost_center="1")])
@@ -127,12 +127,12 @@ def test_a_read_that_is_given_up_leaves_the_database_usable(ledger: Ledger) -> N
     assert ledger.append([applied("another", 1, 0)]) == 1
 
 
-def test_a_defect_of_ours_is_no_failure_of_the_database(ledger: Ledger) -> None:
+def test_a_programming_error_is_not_reported_as_a_database_failure(ledger: Ledger) -> None:
     with pytest.raises(KeyError), engines.transaction(ledger.engine):
         raise KeyError("ours")
 
 
-def test_a_table_that_vanished_is_misconfigured(ledger: Ledger) -> None:
+def test_an_append_to_a_dropped_table_is_a_misconfiguration(ledger: Ledger) -> None:
     ledger.append([applied("u", 1, 0)])
     with ledger.engine.begin() as connection:
         connection.exec_driver_sql("DROP VIEW events_intervals")
@@ -147,7 +147,7 @@ def test_a_row_that_the_database_cannot_take_is_refused(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "a.", ".a", "a..b", "a.b.c.d"])
-def test_a_table_needs_a_name(name: str) -> None:
+def test_an_invalid_table_name_is_a_settings_error(name: str) -> None:
     with pytest.raises(SettingsError, match="--ledger-table"):
         events_table(name)
 

@@ -48,7 +48,7 @@ async def test_a_successor_of_the_same_name_does_not_hide_a_deletion() -> None:
             await task
 
 
-async def test_a_record_that_was_created_again_is_not_deleted_with_the_old_one() -> None:
+async def test_a_record_recreated_under_the_same_name_is_not_deleted_with_the_old_one() -> None:
     (record,) = pending_records(msgspec.structs.replace(OLD, status=Status()), NOW)
     async with outbox_server() as server, client_of(server.url) as client:
         server.add(record)

@@ -68,7 +68,7 @@ async def test_an_unrecorded_change_is_recorded_with_the_deletion() -> None:
         await server.until(lambda: set(server.records) == {"u-1.2.apply", "u-1.2.ending"})
 
 
-async def test_what_the_controller_recorded_first_stays() -> None:
+async def test_a_record_that_the_controller_created_first_is_kept() -> None:
     lns = tenant(recorded=1)
     async with watching(lns) as server:
         server.records["u-1.2.apply"] = {"first": True}
@@ -77,7 +77,7 @@ async def test_what_the_controller_recorded_first_stays() -> None:
         assert server.records["u-1.2.apply"] == {"first": True}
 
 
-async def test_a_record_that_cannot_be_created_stops_no_other() -> None:
+async def test_a_record_that_cannot_be_created_does_not_block_other_records() -> None:
     first, second = tenant(), tenant()
     other = msgspec.structs.replace(
         second, metadata=Metadata("team-b", "u-2", "1", 2), spec=second.spec

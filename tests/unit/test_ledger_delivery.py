@@ -33,14 +33,14 @@ def rows(count: int) -> list[Row]:
     return [{"event_id": number} for number in range(count)]
 
 
-def test_a_good_batch_is_one_write() -> None:
+def test_a_batch_without_refused_rows_takes_one_write() -> None:
     database = Database(set())
     delivery = deliver(database.append, rows(100))
     assert (delivery.new, database.calls, delivery.refused) == (100, 1, ())
 
 
 @given(st.sets(st.integers(0, 99), max_size=REFUSED_MAX - 1))
-def test_good_rows_are_written_in_order(bad: set[int]) -> None:
+def test_accepted_rows_are_written_in_order_and_refused_rows_are_reported(bad: set[int]) -> None:
     database = Database(bad)
     delivery = deliver(database.append, rows(100))
     assert database.taken == [n for n in range(100) if n not in bad]
@@ -49,20 +49,20 @@ def test_good_rows_are_written_in_order(bad: set[int]) -> None:
     assert delivery.new == 100 - len(bad)
 
 
-def test_one_bad_row_is_found_quickly() -> None:
+def test_a_single_refused_row_is_found_with_few_writes() -> None:
     database = Database({42})
     deliver(database.append, rows(100))
     assert database.calls < 20
 
 
-def test_if_all_rows_are_refused_the_rest_is_not_tried() -> None:
+def test_delivery_stops_after_a_maximum_of_refused_rows() -> None:
     database = Database(set(range(100)))
     delivery = deliver(database.append, rows(100))
     assert (delivery.all_refused, _refused(delivery)) == (True, list(range(REFUSED_MAX)))
     assert database.calls < 30
 
 
-def test_a_few_bad_rows_alone_are_refused() -> None:
+def test_all_rows_of_a_small_batch_can_be_refused_individually() -> None:
     delivery = deliver(Database({0, 1}).append, rows(2))
     assert _refused(delivery) == [0, 1]
 

@@ -49,7 +49,7 @@ def test_a_missing_table_is_misconfigured(database: sa.Engine) -> None:
     assert "INSERT" not in str(caught.value)
 
 
-def test_a_duplicate_key_is_the_rows_fault(database: sa.Engine) -> None:
+def test_a_duplicate_key_refuses_the_row(database: sa.Engine) -> None:
     run(database, "CREATE TABLE t (k INTEGER PRIMARY KEY)")
     run(database, "INSERT INTO t VALUES (1)")
     with pytest.raises(RowsRefused):
@@ -70,7 +70,7 @@ def _half_done(database: sa.Engine) -> None:
         connection.exec_driver_sql("INSERT INTO nowhere VALUES (1)")
 
 
-def test_all_threads_see_one_database_in_memory() -> None:
+def test_all_threads_share_one_in_memory_database() -> None:
     for url in ("sqlite://", "duckdb:///:memory:"):
         database = engines.create_engine(url)
         run(database, "CREATE TABLE t (k INTEGER)")
@@ -89,7 +89,7 @@ def _try(database: sa.Engine, failures: list[Exception]) -> None:
         failures.append(error)
 
 
-def test_sqlite_is_durable_and_its_readers_do_not_wait(tmp_path: Path) -> None:
+def test_sqlite_uses_write_ahead_logging_and_full_synchronization(tmp_path: Path) -> None:
     database = engines.create_engine(DATABASES["sqlite"](tmp_path))
     with engines.transaction(database) as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -97,7 +97,7 @@ def test_sqlite_is_durable_and_its_readers_do_not_wait(tmp_path: Path) -> None:
     database.dispose()
 
 
-def test_a_locked_sqlite_is_waited_for_and_then_busy(
+def test_a_locked_sqlite_database_is_unavailable_after_a_timeout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.05)
@@ -111,7 +111,7 @@ def test_a_locked_sqlite_is_waited_for_and_then_busy(
     second.dispose()
 
 
-def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+def test_a_full_disk_makes_the_database_temporarily_unavailable(tmp_path: Path) -> None:
     database = engines.create_engine(DATABASES["sqlite"](tmp_path))
     run(database, "CREATE TABLE t (k TEXT)")
     with pytest.raises(LedgerUnavailable, match="full"):
@@ -121,7 +121,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["disk I/O error", "database or disk is full"])
-def test_a_disk_error_of_sqlite_is_temporary(words: str) -> None:
+def test_a_disk_error_of_sqlite_makes_the_database_unavailable(words: str) -> None:
     """The first is also what becomes of a file that may not grow (EFBIG)."""
     error = sa.exc.OperationalError("", {}, sqlite3.OperationalError(words))
     assert isinstance(translate(error), LedgerUnavailable)
@@ -139,7 +139,7 @@ def test_a_missing_folder_is_misconfigured(tmp_path: Path) -> None:
         run(engines.create_engine(f"sqlite:///{tmp_path}/no/where.db"), "SELECT 1")
 
 
-def test_a_port_that_nobody_listens_on_is_unavailable() -> None:
+def test_a_refused_connection_is_unavailable_and_hides_the_password() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
         port = taken.getsockname()[1]
@@ -148,13 +148,13 @@ def test_a_port_that_nobody_listens_on_is_unavailable() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_wrong_database_is_misconfigured(tmp_path: Path) -> None:
+def test_a_nonexistent_database_is_misconfigured(tmp_path: Path) -> None:
     url = sa.make_url(DATABASES["postgresql"](tmp_path)).set(database="nowhere")
     with pytest.raises((LedgerMisconfigured, LedgerUnavailable), match="does not exist"):
         run(engines.create_engine(url.render_as_string(hide_password=False)), "SELECT 1")
 
 
-def test_a_server_that_accepts_and_sends_nothing_is_unavailable(
+def test_a_server_that_accepts_connections_and_sends_nothing_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)  # The least that libpq knows.
@@ -164,7 +164,7 @@ def test_a_server_that_accepts_and_sends_nothing_is_unavailable(
             run(engines.create_engine(f"postgresql://u@127.0.0.1:{port}/d"), "SELECT 1")
 
 
-def test_a_connection_to_a_silent_server_is_cut(
+def test_a_query_without_response_times_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "SILENCE_SECONDS", 1)  # For what follows too.
@@ -175,7 +175,7 @@ def test_a_connection_to_a_silent_server_is_cut(
     database.dispose()
 
 
-def test_a_statement_that_takes_too_long_is_ended_by_postgresql(
+def test_postgresql_cancels_a_statement_that_takes_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
@@ -214,12 +214,12 @@ def test_bigquery_without_credentials_is_misconfigured(
         engines.create_engine("bigquery://project/dataset")
 
 
-def test_the_dataset_of_a_url() -> None:
+def test_the_default_schema_is_the_dataset_of_a_bigquery_url() -> None:
     assert engines.default_schema("bigquery://project/dataset?location=EU") == "dataset"
     assert engines.default_schema("postgresql://host/database") == ""
 
 
-def test_the_file_of_a_url() -> None:
+def test_the_database_file_is_the_path_of_a_sqlite_url() -> None:
     assert engines.database_file("sqlite:////var/lib/ledger.db") == Path("/var/lib/ledger.db")
     assert engines.database_file("sqlite://") is None
     assert engines.database_file("postgresql://host/database") is None
@@ -260,18 +260,18 @@ def test_errors_of_bigquery_are_translated_by_their_reasons(
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "no"), RowsRefused),
     ],
 )
-def test_errors_that_are_not_of_the_driver_are_translated(
+def test_errors_raised_outside_the_driver_are_translated(
     error: Exception, kind: type[LedgerError]
 ) -> None:
     assert type(translate(error)) is kind
 
 
 @pytest.mark.parametrize("error", [KeyError("k"), AttributeError("a"), RuntimeError("r")])
-def test_a_defect_is_no_failure_of_the_database(error: Exception) -> None:
+def test_a_programming_error_is_not_translated(error: Exception) -> None:
     assert translate(error) is None
 
 
-def test_a_message_is_one_short_line() -> None:
+def test_an_error_message_is_truncated_to_one_short_line() -> None:
     assert message(ValueError("first\nsecond")) == "first"
     assert len(message(ValueError("x" * 9999))) == MESSAGE_LENGTH
     assert message(ValueError()) == "ValueError"
@@ -287,7 +287,7 @@ def test_a_message_is_one_short_line() -> None:
         'connection failed: FATAL:  no pg_hba.conf entry for host "h"',
     ],
 )
-def test_wrong_credentials_are_not_a_database_that_does_not_answer(words: str) -> None:
+def test_wrong_credentials_are_misconfigured_and_not_unavailable(words: str) -> None:
     """Somebody waited for a database that had refused the password."""
     original = psycopg.OperationalError(words)
     failure = translate(sa.exc.OperationalError("", {}, original))

@@ -62,13 +62,13 @@ def going(lns: LNamespace) -> LNamespace:
         (going(tenant("u-2")).metadata, 0, DeletionOutcome.GONE),
     ],
 )
-def test_the_outcome_of_a_deletion(
+def test_the_outcome_of_a_deletion_follows_from_uid_termination_and_waiting_time(
     there: Metadata | None, waited: float, expected: DeletionOutcome
 ) -> None:
     assert outcome_of("u-1", there, waited) is expected
 
 
-def test_an_ending_is_kept_while_its_request_may_go_on() -> None:
+def test_a_pending_deletion_is_kept_longer_than_the_request_timeout() -> None:
     assert REFUSED_AFTER_SECONDS > 60
 
 
@@ -115,7 +115,7 @@ async def looking(*there: LNamespace) -> AsyncIterator[Desk]:
                 await task
 
 
-async def test_a_deletion_takes_effect_at_the_time_of_its_ending() -> None:
+async def test_a_deletion_takes_effect_at_the_time_of_its_pending_deletion() -> None:
     async with looking() as desk:
         desk.announce(pending_deletion(tenant(), NOW))
         await desk.left("u-1.delete")
@@ -124,7 +124,7 @@ async def test_a_deletion_takes_effect_at_the_time_of_its_ending() -> None:
         assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:00:00Z", "cc-1")
 
 
-async def test_a_deletion_takes_effect_when_a_held_namespace_is_gone() -> None:
+async def test_a_deletion_takes_effect_when_a_namespace_held_by_finalizers_is_gone() -> None:
     """For 24 seconds a Namespace went on, and whoever had paid for it did not."""
     async with looking() as desk:
         desk.server.hold("team-a", "u-1")
@@ -187,7 +187,7 @@ async def test_a_stuck_deletion_delays_no_other() -> None:
         await desk.left("u-1.2.ending", "u-1.delete", "u-2.delete")
 
 
-async def test_an_ending_whose_metadata_was_changed_is_deleted() -> None:
+async def test_a_pending_deletion_with_changed_metadata_is_removed() -> None:
     """Somebody labelled it: it was asked for, made and refused each second for ever."""
     async with looking() as desk:
         desk.server.add(pending_deletion(tenant(), NOW))
@@ -211,7 +211,7 @@ async def test_a_deletion_that_is_recorded_already_is_kept() -> None:
         assert desk.server.records["u-1.delete"] == {"first": True}
 
 
-async def test_the_last_of_several_endings_becomes_the_deletion() -> None:
+async def test_the_last_of_several_pending_deletions_becomes_the_deletion() -> None:
     async with looking() as desk:
         later = tenant(generation=3, cost_center="cc-2")
         desk.announce(
@@ -222,7 +222,7 @@ async def test_the_last_of_several_endings_becomes_the_deletion() -> None:
         assert (spec["validFrom"], spec["costCenter"]) == ("2026-03-01T00:01:00Z", "cc-2")
 
 
-async def test_existing_and_terminating_lnamespaces_are_waited_for(
+async def test_a_pending_deletion_waits_for_a_terminating_lnamespace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "REFUSED_AFTER_SECONDS", 0)
@@ -235,7 +235,7 @@ async def test_existing_and_terminating_lnamespaces_are_waited_for(
         await desk.left("u-1.delete")
 
 
-async def test_a_watch_that_is_behind_completes_no_deletion() -> None:
+async def test_a_stale_watch_cache_completes_no_deletion() -> None:
     """It has not heard of the LNamespace, or heard it was gone; the API server knows better."""
     async with looking(tenant()) as desk:
         desk.announce(pending_deletion(tenant(), NOW))
@@ -243,7 +243,7 @@ async def test_a_watch_that_is_behind_completes_no_deletion() -> None:
         assert set(desk.server.records) == {"u-1.2.ending"}
 
 
-async def test_an_lnamespace_that_the_watch_has_costs_no_request() -> None:
+async def test_an_lnamespace_in_the_watch_cache_costs_no_request() -> None:
     async with looking() as desk:
         desk.heard = tenant().metadata
         desk.announce(pending_deletion(tenant(), NOW))
@@ -253,7 +253,7 @@ async def test_an_lnamespace_that_the_watch_has_costs_no_request() -> None:
         assert set(desk.server.looks) == {"team-b"}
 
 
-async def test_a_refused_deletion_removes_its_ending(
+async def test_a_refused_deletion_removes_its_pending_deletion(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -272,7 +272,7 @@ async def test_a_failed_request_is_tried_again() -> None:
         await desk.left("u-1.delete")
 
 
-async def test_an_ending_that_somebody_deletes_is_forgotten() -> None:
+async def test_a_pending_deletion_deleted_by_a_user_is_forgotten() -> None:
     async with looking(tenant()) as desk:
         record = pending_deletion(tenant(), NOW)
         desk.announce(record)

@@ -139,7 +139,7 @@ async def test_a_record_becomes_a_row_and_is_deleted(
     assert ledger.ids() == ["a/1/APPLY"]
 
 
-async def test_records_that_arrive_together_are_one_write(
+async def test_records_that_arrive_together_are_written_in_one_batch(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -162,7 +162,7 @@ async def test_full_batches_are_written_without_a_pause(
     assert (len(ledger.ids()), ledger.writes) == (30, 3)
 
 
-async def test_while_the_database_is_down_records_wait(
+async def test_records_stay_in_the_outbox_while_the_database_is_down(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -178,7 +178,7 @@ async def test_while_the_database_is_down_records_wait(
     assert ledger.ids() == ["a/1/APPLY"]
 
 
-async def test_a_row_that_was_written_before_a_kill_is_not_doubled(
+async def test_a_row_written_before_a_restart_is_not_written_twice(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -192,7 +192,7 @@ async def test_a_row_that_was_written_before_a_kill_is_not_doubled(
     assert ledger.ids() == ["a/1/APPLY"]
 
 
-async def test_a_poisoned_record_stops_no_other_and_is_tried_again(
+async def test_a_refused_record_does_not_block_others_and_is_retried(
     server: OutboxServer,
     ledger: Database,
     tmp_path: Path,
@@ -213,7 +213,7 @@ async def test_a_poisoned_record_stops_no_other_and_is_tried_again(
     assert "the ledger refuses a record" in caplog.text
 
 
-async def test_a_record_that_cannot_be_read_stops_no_other(
+async def test_an_unreadable_record_does_not_block_others(
     server: OutboxServer, ledger: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     present(server, "a", "b")
@@ -227,7 +227,7 @@ async def test_a_record_that_cannot_be_read_stops_no_other(
     assert "a record cannot be read" in caplog.text
 
 
-async def test_a_record_that_cannot_be_deleted_is_deleted_later(
+async def test_a_failed_deletion_of_a_record_is_retried(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -285,7 +285,7 @@ async def test_a_deletion_during_an_outage_is_recorded(
         await server.until(lambda: "a/DELETE" in ledger.ids())
 
 
-async def test_an_ending_is_no_row_until_the_deletion_is_complete(
+async def test_a_pending_deletion_is_written_only_when_the_deletion_is_complete(
     server: OutboxServer, ledger: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcements, "POLL_SECONDS", 0.01)
@@ -322,7 +322,7 @@ async def test_a_comparison_adds_nothing_to_a_full_outbox(
         await server.until(lambda: len(ledger.ids()) == 3)
 
 
-async def test_nothing_is_compared_while_records_wait(
+async def test_ledger_and_cluster_are_not_compared_while_records_are_waiting(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a", "c")
@@ -381,7 +381,7 @@ def test_records_given_back_are_taken_again_unless_deleted() -> None:
     assert backlog.take(2) == [second]
 
 
-def test_a_refused_record_is_parked_for_longer_each_time() -> None:
+def test_the_parking_time_of_a_refused_record_doubles_each_time() -> None:
     now = 0.0
     backlog = Backlog(lambda: now)
     item = queued("a", 1)
@@ -400,7 +400,7 @@ def test_a_refused_record_is_parked_for_longer_each_time() -> None:
     assert (len(backlog), backlog.parked, backlog.oldest()) == (0, {}, None)
 
 
-def test_after_a_refused_record_is_accepted_the_others_are_tried() -> None:
+def test_an_accepted_record_lets_the_refused_records_be_retried() -> None:
     backlog = Backlog()
     first, second = queued("a", 1), queued("a", 2)
     for item in (first, second):
@@ -411,7 +411,7 @@ def test_after_a_refused_record_is_accepted_the_others_are_tried() -> None:
     assert (second in backlog.take(2), list(backlog.parked)) == (True, ["a.2.apply"])
 
 
-def test_refused_records_come_after_new_ones() -> None:
+def test_refused_records_are_retried_after_new_records() -> None:
     """450 rows that are refused led every batch in turn, and no other was tried for hours."""
     backlog = Backlog()
     older, newer = queued("a", 1), queued("b", 2)
@@ -424,7 +424,7 @@ def test_refused_records_come_after_new_ones() -> None:
     assert backlog.take(1) == [older]
 
 
-async def test_eight_rows_that_are_refused_do_not_stop_the_ledger(
+async def test_eight_refused_rows_do_not_block_the_ledger(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     """The eight oldest led every batch again: nothing was written any more."""
@@ -438,7 +438,7 @@ async def test_eight_rows_that_are_refused_do_not_stop_the_ledger(
         assert sorted(made.backlog.parked) == sorted(record.name for record in bad)
 
 
-async def test_a_record_whose_metadata_is_changed_meanwhile_is_deleted(
+async def test_a_record_whose_metadata_changed_meanwhile_is_deleted(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     """Its object stayed until the next start, and nobody could see that."""
@@ -462,7 +462,7 @@ async def test_rows_have_the_uid_of_their_cluster(
     assert found["cluster_uid"] == "this-cluster"
 
 
-async def test_an_lnamespace_that_another_cluster_ended_is_billed_again(
+async def test_an_existing_lnamespace_whose_deletion_was_recorded_is_billed_again(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     present(server, "a")
@@ -507,7 +507,7 @@ async def test_after_a_restore_of_etcd_who_pays_by_the_cluster_pays(
     assert [row["valid_to"] is None for row in spans] == [False, False, True]
 
 
-async def test_a_second_cluster_of_the_same_names_ends_nothing(
+async def test_a_second_cluster_with_the_same_names_records_no_deletion(
     server: OutboxServer, ledger: Database, tmp_path: Path
 ) -> None:
     theirs = [applied(f"u-{n}", 1, 1) | {"cluster_uid": "another"} for n in range(5)]

@@ -59,12 +59,14 @@ def lnamespace(generation: int = 1, recorded: int = 0, **billing: Any) -> LNames
     )
 
 
-def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_crd_file_is_the_rendered_output_of_the_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["render", "billingrecords"]) == 0
     assert capsys.readouterr().out == FILE.read_text(), "run `make crds`"
 
 
-def test_a_new_lnamespace_needs_one_record() -> None:
+def test_a_new_lnamespace_has_one_pending_record() -> None:
     lns = lnamespace(cost_center="4711", owner="o", team="t", environment="e", labels={"a": "b"},
                      provenance=origin(1, BillingSource.GROUP))  # fmt: skip
     (record,) = pending_records(lns, LATER)
@@ -79,7 +81,7 @@ def test_a_new_lnamespace_needs_one_record() -> None:
     assert (record.environment, record.labels) == ("e", {"a": "b"})
 
 
-def test_a_webhook_whose_clock_is_ahead_begins_nothing_in_the_future() -> None:
+def test_a_record_does_not_begin_in_the_future_if_the_webhook_clock_is_ahead() -> None:
     """One that was deleted at once would else begin after its successor, and end the living one."""
     ahead = msgspec.structs.replace(origin(1), effective_at=NOW + timedelta(seconds=2))
     lns = lnamespace(provenance=ahead)
@@ -88,7 +90,7 @@ def test_a_webhook_whose_clock_is_ahead_begins_nothing_in_the_future() -> None:
     assert deletion(lns, NOW).valid_from >= record.valid_from
 
 
-def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() -> None:
+def test_a_record_does_not_precede_the_lnamespace_if_the_webhook_clock_is_behind() -> None:
     """It would begin before its predecessor's last change, and be ended by that for ever."""
     behind = msgspec.structs.replace(origin(1), effective_at=NOW - timedelta(seconds=3))
     made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
@@ -97,7 +99,7 @@ def test_a_webhook_whose_clock_is_behind_begins_nothing_before_the_lnamespace() 
     assert record.valid_from == NOW.replace(microsecond=0)
 
 
-def test_a_recorder_whose_clock_is_behind_begins_nothing_before_the_lnamespace() -> None:
+def test_a_record_does_not_precede_the_lnamespace_if_the_recorder_clock_is_behind() -> None:
     """By its clock the LNamespace is not there yet; its predecessor's last change is."""
     made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
     lns = msgspec.structs.replace(lnamespace(provenance=origin(1)), metadata=made)
@@ -105,7 +107,7 @@ def test_a_recorder_whose_clock_is_behind_begins_nothing_before_the_lnamespace()
     assert record.valid_from == NOW.replace(microsecond=0)
 
 
-def test_superseded_billings_come_first() -> None:
+def test_records_of_superseded_billings_come_first() -> None:
     former = (Charge("1", provenance=origin(1)), Charge("2", provenance=origin(3)))
     lns = lnamespace(9, cost_center="3", provenance=origin(7), superseded=former)
     assert [(r.generation, r.cost_center) for r in pending_records(lns, NOW)] == [
@@ -129,11 +131,11 @@ def test_a_billing_without_provenance_takes_effect_now() -> None:
     assert (record.billing_source, newest_generation(lns)) == ("Reconcile", 5)
 
 
-def test_newest_generation_is_that_of_the_present_billing() -> None:
+def test_the_newest_generation_is_that_of_the_current_billing() -> None:
     assert newest_generation(lnamespace(9, provenance=origin(4))) == 4
 
 
-def test_a_deletion_is_one_event_whoever_records_it() -> None:
+def test_the_event_of_a_deletion_has_one_id_regardless_of_the_generation() -> None:
     early = lnamespace(1, cost_center="1")
     late = lnamespace(8, cost_center="2", provenance=origin(7))
     assert deletion(early, NOW).event_id == deletion(late, NOW).event_id == f"{UID}/DELETE"
@@ -142,7 +144,7 @@ def test_a_deletion_is_one_event_whoever_records_it() -> None:
     assert deletion(late, NOW).generation == 8
 
 
-def test_a_deletion_takes_effect_when_it_was_seen() -> None:
+def test_a_deletion_takes_effect_when_it_was_observed() -> None:
     """And not when the deletion was asked for: what finalizers hold costs what it did."""
     asked = NOW - timedelta(minutes=5)
     lns = lnamespace(provenance=origin(-1))
@@ -153,7 +155,7 @@ def test_a_deletion_takes_effect_when_it_was_seen() -> None:
     assert as_deleted(pending_deletion(going, NOW), asked).valid_from == NOW
 
 
-def test_no_deletion_takes_effect_before_the_last_change_as_it_is_recorded() -> None:
+def test_no_deletion_takes_effect_before_the_last_recorded_change() -> None:
     """Not as the webhook says: one whose clock was hours ahead had the end in the future."""
     made = Metadata("team-a", UID, generation=1, creation_timestamp=f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
     created = NOW.replace(microsecond=0)
@@ -165,13 +167,13 @@ def test_no_deletion_takes_effect_before_the_last_change_as_it_is_recorded() -> 
 
 
 @given(lnamespaces())
-def test_a_completed_ending_is_the_deletion(lns: LNamespace) -> None:
+def test_a_completed_pending_deletion_equals_the_deletion(lns: LNamespace) -> None:
     announced = pending_deletion(lns, NOW)
     assert announced.operation is BillingOperation.ENDING
     assert as_deleted(announced) == deletion(lns, NOW)
 
 
-def test_there_is_one_ending_for_each_generation() -> None:
+def test_each_generation_has_its_own_pending_deletion() -> None:
     first, again, later = (
         pending_deletion(lnamespace(2), NOW),
         pending_deletion(lnamespace(2), LATER),
@@ -182,18 +184,18 @@ def test_there_is_one_ending_for_each_generation() -> None:
     assert pending_deletion(later, NOW).name == f"{UID}.3.ending"
 
 
-def test_an_unseen_change_takes_effect_now() -> None:
+def test_an_unseen_change_takes_effect_at_the_time_of_recording() -> None:
     record = unseen_change(lnamespace(6, cost_center="2", provenance=origin(2)), NOW)
     assert (record.event_id, record.valid_from) == (f"{UID}/6/APPLY", NOW)
     assert (record.billing_source, record.changed_by, record.cost_center) == ("Reconcile", "", "2")
 
 
-def test_text_that_postgresql_cannot_keep_is_replaced() -> None:
+def test_null_characters_are_replaced_for_postgresql() -> None:
     (record,) = pending_records(lnamespace(cost_center="a\0b", labels={"\0": "\0"}), NOW)
     assert (record.cost_center, record.labels) == ("a\u2400b", {"\u2400": "\u2400"})
 
 
-def test_times_are_in_utc() -> None:
+def test_record_times_are_in_utc() -> None:
     eastern = datetime.fromisoformat("2026-03-01T12:00:00-05:00")
     (record,) = pending_records(
         lnamespace(provenance=Provenance(1, eastern, BillingSource.EXPLICIT)), NOW
@@ -201,7 +203,7 @@ def test_times_are_in_utc() -> None:
     assert record.valid_from.tzinfo is UTC
 
 
-def test_another_instance_has_its_own() -> None:
+def test_another_instance_has_its_own_api_group_for_records() -> None:
     names = Names("example.com")
     (record,) = pending_records(lnamespace(), NOW)
     assert manifest(record, names)["apiVersion"] == "tenancy.example.com/v1beta1"
@@ -209,7 +211,9 @@ def test_another_instance_has_its_own() -> None:
 
 
 @given(lnamespaces(), st.integers(0, 9))
-def test_every_record_survives_the_cluster(lns: LNamespace, generation: int) -> None:
+def test_every_record_round_trips_through_its_manifest_and_schema(
+    lns: LNamespace, generation: int
+) -> None:
     for record in (
         *records_since(lns, generation, NOW),
         deletion(lns, NOW),

@@ -37,7 +37,7 @@ STATEMENTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_the_sql_for_bigquery_is_as_reviewed(name: str) -> None:
+def test_the_bigquery_sql_equals_the_reviewed_files(name: str) -> None:
     dialect: sa.Dialect = registry.load("bigquery")()
     compiled = "\n".join(
         line.rstrip() for line in str(STATEMENTS[name].compile(dialect=dialect)).splitlines()
@@ -56,7 +56,7 @@ def test_no_function_is_used_that_bigquery_lacks(name: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_bigquerys_grammar_takes_it(name: str) -> None:
+def test_the_sql_is_accepted_by_a_bigquery_parser(name: str) -> None:
     """As far as a parser can tell that raises for all that it does not know."""
     sql = (FOLDER / f"{name}.sql").read_text().replace(":", "@")
     (tree,) = sqlglot.parse(sql, read="bigquery", error_level=sqlglot.ErrorLevel.RAISE)
@@ -64,7 +64,7 @@ def test_bigquerys_grammar_takes_it(name: str) -> None:
     assert not list(tree.find_all(sqlglot.exp.Command))
 
 
-def test_a_flush_reads_only_the_days_that_its_events_can_be_in() -> None:
+def test_an_append_reads_only_the_partitions_that_can_hold_its_events() -> None:
     """To look for an event in the whole table was 2 TB a month at a million events."""
     assert "`valid_from` >= :known_since" in (FOLDER / "append.sql").read_text()
     assert "PARTITION BY" in (FOLDER / "create-table.sql").read_text()

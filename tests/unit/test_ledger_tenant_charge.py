@@ -50,7 +50,7 @@ LCLUSTER = LCluster(
         ("2026-01-04T00:00:00Z", [("2", 4)]),
     ],
 )
-def test_a_namespace_is_charged_from_its_first_second(
+def test_a_namespace_of_an_lcluster_is_charged_from_its_creation(
     created: str, charges: list[tuple[str, int]]
 ) -> None:
     prod = ChargedNamespace("acme-prod", "u-1", created)
@@ -66,20 +66,20 @@ def test_a_comparison_knows_no_payer_from_before_a_namespace() -> None:
     assert [each.cost_center for each in known] == ["2"]
 
 
-def test_only_changes_since_are_recorded_of_a_namespace_that_is_known() -> None:
+def test_only_unrecorded_changes_are_recorded_for_a_known_namespace() -> None:
     prod = ChargedNamespace("acme-prod", "u-1", "2026-01-01T00:00:00Z")
     (record,) = pending_records(as_lnamespace(LCLUSTER, prod, recorded=1), NOW)
     assert record.event_id == "u-1/2/APPLY"
     assert pending_records(as_lnamespace(LCLUSTER, prod, recorded=2), NOW) == ()
 
 
-def test_the_end_of_a_namespace_is_an_event_of_its_own() -> None:
+def test_the_deletion_of_a_namespace_is_recorded_as_its_own_event() -> None:
     prod = ChargedNamespace("acme-prod", "u-1", "2026-01-01T00:00:00Z")
     ended = deletion(as_lnamespace(LCLUSTER, prod, 2), NOW)
     assert (ended.event_id, ended.namespace, ended.valid_from) == ("u-1/DELETE", "acme-prod", NOW)
 
 
-def test_the_ledger_is_compared_with_what_the_status_says() -> None:
+def test_the_charged_namespaces_of_the_status_are_compared_with_the_ledger() -> None:
     charged = (ChargedNamespace("acme-prod", "u-1"), ChargedNamespace("acme-dev", "u-2"))
     lcluster = LCluster(
         LCLUSTER.metadata, LCLUSTER.spec, LClusterStatus(charged=charged, recorded=Recorded(2))
@@ -119,7 +119,7 @@ class OpenRows:
         ((), ("u-2",), ["u-1"]),
     ],
 )
-async def test_a_comparison_ends_only_what_is_neither_charged_nor_there(
+async def test_a_comparison_ends_only_namespaces_neither_charged_nor_existing(
     charged: tuple[str, ...], there: tuple[str, ...], ended: list[str]
 ) -> None:
     known = tuple(ChargedNamespace("acme-prod", uid) for uid in charged)

@@ -9,7 +9,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 INSTALLERS = ("Makefile", "Dockerfile", "hack/controlplane/golang.py")
 
 
-def test_pip_looks_for_nothing_beside_the_list() -> None:
+def test_pip_installs_locked_requirements_without_dependency_resolution() -> None:
     """A newer google-auth came out: pip took it for an extra, and no checkout could be built."""
     found = 0
     for name in INSTALLERS:
@@ -21,7 +21,7 @@ def test_pip_looks_for_nothing_beside_the_list() -> None:
     assert found >= len(INSTALLERS)
 
 
-def test_the_list_is_whole() -> None:
+def test_the_locked_requirements_satisfy_all_dependencies() -> None:
     command = [sys.executable, "-m", "pip", "check"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout

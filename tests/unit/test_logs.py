@@ -44,11 +44,11 @@ def test_no_value_of_a_field_can_start_a_new_line(value: object) -> None:
     assert line.isprintable()
 
 
-def test_fields_stand_behind_the_message() -> None:
+def test_fields_follow_the_message() -> None:
     assert formatted("alice") == "INFO said who='alice'"
 
 
-def test_text_is_for_people(capsys: Stderr) -> None:
+def test_the_text_format_logs_one_readable_line_per_record(capsys: Stderr) -> None:
     logs.configure("text", "info")
     log.info("caches are complete", extra={"lnamespaces": 3})
     log.debug("not shown")
@@ -57,7 +57,7 @@ def test_text_is_for_people(capsys: Stderr) -> None:
     assert line.count("\n") == 1
 
 
-def test_json_is_for_machines(capsys: Stderr) -> None:
+def test_the_json_format_logs_one_object_per_record(capsys: Stderr) -> None:
     logs.configure("json", "warning")
     log.warning("put off", extra={"key": ODD, "retryable": True})
     log.info("not shown")
@@ -73,7 +73,7 @@ def test_json_is_for_machines(capsys: Stderr) -> None:
     }
 
 
-def test_a_defect_is_one_record_with_its_traceback_in_json(capsys: Stderr) -> None:
+def test_an_exception_is_one_json_record_with_its_traceback(capsys: Stderr) -> None:
     logs.configure("json", "info")
     try:
         raise ValueError(ODD)  # noqa: TRY301 - raised to be logged
@@ -85,7 +85,7 @@ def test_a_defect_is_one_record_with_its_traceback_in_json(capsys: Stderr) -> No
     assert "ValueError" in record["exc_info"]
 
 
-def test_the_fields_of_a_defect_stand_on_its_first_line(capsys: Stderr) -> None:
+def test_the_fields_of_an_exception_are_on_its_first_line(capsys: Stderr) -> None:
     """Whoever searches for the message finds the key beside it, not below the traceback."""
     logs.configure("text", "info")
     try:
@@ -98,7 +98,7 @@ def test_the_fields_of_a_defect_stand_on_its_first_line(capsys: Stderr) -> None:
     assert traceback[-1] == "ValueError: x"
 
 
-def test_kopf_is_quiet_unless_there_is_something_to_say(capsys: Stderr) -> None:
+def test_messages_of_kopf_below_warning_are_not_logged(capsys: Stderr) -> None:
     logs.configure("text", "info")
     logging.getLogger("kopf.activities").info("Initial authentication has been initiated.")
     assert capsys.readouterr().err == ""

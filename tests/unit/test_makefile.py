@@ -30,7 +30,7 @@ def programs() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("path", "program"), programs())
-def test_a_program_of_the_makefile_begins(path: str, program: str) -> None:
+def test_each_python_program_of_the_makefile_starts(path: str, program: str) -> None:
     """Half of the benchmarks did not: only pytest had `hack` on its path."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if path:
@@ -46,5 +46,5 @@ def test_a_program_of_the_makefile_begins(path: str, program: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_the_programs_are_found() -> None:
+def test_the_python_programs_of_the_makefile_are_found() -> None:
     assert len(programs()) > 10

@@ -29,7 +29,7 @@ def used(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PROCESS_NAMES)
-def test_a_name_says_whose_it_is_and_in_what_it_is_measured(name: str) -> None:
+def test_a_metric_name_has_the_process_prefix_and_its_unit(name: str) -> None:
     for one in PROCESSES[name].all():
         assert one.exposed_name == "lnamespace_info" or one.exposed_name.startswith(
             f"lnamespace_{name}_"
@@ -39,7 +39,7 @@ def test_a_name_says_whose_it_is_and_in_what_it_is_measured(name: str) -> None:
             assert one.exposed_name.endswith("_seconds")
 
 
-def test_no_label_is_for_what_people_choose() -> None:
+def test_metric_labels_are_limited_to_a_fixed_set() -> None:
     labels = {
         label
         for process in PROCESSES.values()
@@ -53,14 +53,14 @@ def test_no_label_is_for_what_people_choose() -> None:
     }
 
 
-def test_no_name_is_given_twice() -> None:
+def test_metric_names_are_unique_in_each_process() -> None:
     for process in PROCESSES.values():
         names = [one.exposed_name for one in process.all()]
         assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("process", PROCESSES.values(), ids=PROCESSES)
-def test_all_that_is_described_is_exposed(process: type[ProcessMetrics]) -> None:
+def test_every_defined_metric_is_exposed(process: type[ProcessMetrics]) -> None:
     text = process.new("tenancy.example.com").text().decode()
     for one in process.all():
         shown = one.definition.name if "counter" in str(one.kind).lower() else one.exposed_name
@@ -82,12 +82,14 @@ def test_all_that_is_described_is_exposed(process: type[ProcessMetrics]) -> None
         ("webhook", 'lnamespace_webhook_requests_total{code="503",endpoint="/convert"} 0.0'),
     ],
 )
-def test_a_failure_has_its_series_before_the_first(process: str, series: str) -> None:
+def test_failure_counters_are_exposed_with_zero_before_the_first_failure(
+    process: str, series: str
+) -> None:
     """A series that begins at 1 has no rate: the first failure was in no panel and no alert."""
     assert series in PROCESSES[process].new().text().decode()
 
 
-def test_the_series_of_an_lcluster_that_is_gone_end() -> None:
+def test_series_of_a_deleted_lcluster_are_removed() -> None:
     metrics = GatewayMetrics.new()
     for name in ("acme", "beta"):
         metrics.lcluster_requests.labels(name).inc()
@@ -98,21 +100,21 @@ def test_the_series_of_an_lcluster_that_is_gone_end() -> None:
     assert "acme" not in text
 
 
-def test_the_page_tells_of_them_all() -> None:
+def test_the_documentation_page_lists_all_metrics() -> None:
     page = (REPOSITORY / "docs" / "metrics.md").read_text()
     assert documented() in page, (
         "write lnamespace.metrics.processes.documented() into docs/metrics.md"
     )
 
 
-def test_the_alerts_ask_for_what_there_is() -> None:
+def test_the_alerts_use_only_exposed_metrics() -> None:
     text = RULES.read_text()
     found = used(text)
     assert len(found) > 10
     assert found <= SERIES | FOREIGN
 
 
-def test_each_alert_has_its_page_of_the_runbook() -> None:
+def test_each_alert_has_its_section_in_the_runbook() -> None:
     text = RULES.read_text()
     alerts = re.findall(r"- alert: (\w+)", text)
     assert re.findall(r"#(lnamespace\w+)", text) == [alert.lower() for alert in alerts]
@@ -132,7 +134,7 @@ def panels(dashboard: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (panel for panel in dashboard["panels"] if panel["type"] != "row")
 
 
-def test_the_dashboard_asks_for_what_there_is() -> None:
+def test_the_dashboard_uses_only_exposed_metrics_and_shows_all_of_them() -> None:
     dashboard = json.loads(DASHBOARD.read_text())
     asked = {name for p in panels(dashboard) for t in p["targets"] for name in used(t["expr"])}
     assert asked <= SERIES

@@ -94,7 +94,7 @@ async def play(tmp_path: Path) -> AsyncIterator[Play]:
         yield Play(server, kubeconfig)
 
 
-async def test_each_is_written_and_then_it_is_said(
+async def test_each_lnamespace_is_written_before_the_stored_versions_are_updated(
     play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:
     running = play.start()
@@ -116,7 +116,7 @@ async def test_a_dry_run_writes_nothing(play: Play, capsys: pytest.CaptureFixtur
     assert "2 LNamespaces would be written anew" in capsys.readouterr().out
 
 
-async def test_what_passes_by_itself_is_tried_again(play: Play) -> None:
+async def test_retryable_errors_are_retried(play: Play) -> None:
     running = play.start()
     await play.begin("a")
     for status in (409, 500, 429):
@@ -127,7 +127,7 @@ async def test_what_passes_by_itself_is_tried_again(play: Play) -> None:
     assert await running == 0
 
 
-async def test_one_that_is_gone_meanwhile_needs_nothing(play: Play) -> None:
+async def test_an_lnamespace_deleted_meanwhile_is_skipped(play: Play) -> None:
     running = play.start()
     await play.begin("a")
     (await play.next("PATCH", f"{LNAMESPACES}/a")).refuse(404, "NotFound")
@@ -135,7 +135,7 @@ async def test_one_that_is_gone_meanwhile_needs_nothing(play: Play) -> None:
     assert await running == 0
 
 
-async def test_a_list_that_is_too_old_is_begun_again(play: Play) -> None:
+async def test_an_expired_list_is_restarted(play: Play) -> None:
     running = play.start()
     (await play.next("GET", DEFINITION)).answer(definition())
     (await play.next("GET", LNAMESPACES)).answer(page("a", continue_="more"))
@@ -149,7 +149,7 @@ async def test_a_list_that_is_too_old_is_begun_again(play: Play) -> None:
     assert await running == 0
 
 
-async def test_nothing_is_said_to_be_done_that_is_not(
+async def test_a_failed_write_is_reported_and_the_stored_versions_are_not_updated(
     play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:
     running = play.start()

@@ -82,7 +82,7 @@ def without_note(older: Json) -> Json:
 
 
 @given(manifests(CRD, VERSION))
-def test_what_goes_to_the_older_version_comes_back(lns: Json) -> None:
+def test_an_lnamespace_round_trips_through_the_older_version(lns: Json) -> None:
     before = deepcopy(lns)
     there = older(lns)
     assert newer(there) == lns
@@ -91,7 +91,7 @@ def test_what_goes_to_the_older_version_comes_back(lns: Json) -> None:
 
 
 @given(manifests(CRD, OLDER))
-def test_what_goes_to_the_newer_version_comes_back(lns: Json) -> None:
+def test_an_lnamespace_round_trips_through_the_newer_version(lns: Json) -> None:
     before = deepcopy(lns)
     there = newer(lns)
     assert older(there) == lns
@@ -101,7 +101,7 @@ def test_what_goes_to_the_newer_version_comes_back(lns: Json) -> None:
 
 
 @given(manifests(CRD, VERSION))
-def test_of_the_metadata_only_the_annotation_differs(lns: Json) -> None:
+def test_conversion_changes_only_the_annotation_of_the_metadata(lns: Json) -> None:
     there = older(lns)["metadata"]
     for key in set(lns["metadata"]) | set(there) - {"annotations"}:
         if key != "annotations":
@@ -111,7 +111,7 @@ def test_of_the_metadata_only_the_annotation_differs(lns: Json) -> None:
 
 
 @given(manifests(CRD, VERSION))
-def test_the_annotation_is_there_only_where_it_is_needed(lns: Json) -> None:
+def test_the_annotation_is_added_only_where_it_is_needed(lns: Json) -> None:
     spec = lns["spec"]
     ends = any("expiresAt" in entry for name in LISTS for entry in spec.get(name, ()))
     billing = spec.get("billing", {})
@@ -122,13 +122,13 @@ def test_the_annotation_is_there_only_where_it_is_needed(lns: Json) -> None:
     assert bool(note(older(lns))) == bool(ends or more)
 
 
-def test_the_golden_pair() -> None:
+def test_the_golden_pair_is_converted_in_both_directions() -> None:
     said, read = yaml.safe_load_all((GOLDEN / "versions.yaml").read_text())
     assert older(said) == read
     assert newer(read) == said
 
 
-def test_the_longest_lists_fit_into_what_the_api_server_takes_of_annotations() -> None:
+def test_the_longest_lists_fit_into_the_annotation_size_limit() -> None:
     long = [
         user(f'{n:04}"{"ü" * NAME_MAX_LENGTH}'[:NAME_MAX_LENGTH]) for n in range(LIST_MAX_ITEMS)
     ]
@@ -149,7 +149,7 @@ def test_equal_objects_have_equal_annotations() -> None:
 
 
 @pytest.mark.parametrize("version", [VERSION, OLDER])
-def test_what_is_in_that_version_already_stays_as_it_is(version: str) -> None:
+def test_an_object_of_the_requested_version_is_returned_unchanged(version: str) -> None:
     lns = manifest(version, {"users": {"User//bob": END}}, users=[user("bob")])
     assert convert_manifest(lns, version, NAMES) is lns
 
@@ -167,13 +167,13 @@ def test_another_instance_has_an_annotation_of_its_own() -> None:
 # Edits with the older version
 
 
-def test_an_entry_that_was_removed_is_gone_and_its_end_with_it() -> None:
+def test_the_expiry_of_a_removed_entry_is_dropped() -> None:
     there = older(manifest(VERSION, users=[user("bob", expiresAt=END), user("eve")]))
     there["spec"]["users"] = [user("eve")]
     assert newer(there)["spec"] == {"users": [user("eve")]}
 
 
-def test_ends_follow_their_entries_when_they_are_reordered_or_joined() -> None:
+def test_expiries_follow_their_entries_when_entries_are_reordered_or_added() -> None:
     there = older(
         manifest(VERSION, users=[user("bob", expiresAt=END), user("eve", expiresAt=LATER)])
     )
@@ -185,13 +185,13 @@ def test_ends_follow_their_entries_when_they_are_reordered_or_joined() -> None:
     ]
 
 
-def test_an_end_belongs_to_one_list_and_one_kind() -> None:
+def test_an_expiry_applies_only_to_its_own_list_and_kind() -> None:
     there = older(manifest(VERSION, users=[user("bob", expiresAt=END)]))
     there["spec"] = {"users": [user("bob") | {"kind": "Group"}], "managers": [user("bob")]}
     assert newer(there)["spec"] == there["spec"]
 
 
-def test_an_entry_without_the_defaults_keeps_its_end() -> None:
+def test_an_entry_without_defaulted_fields_keeps_its_expiry() -> None:
     there = older(manifest(VERSION, users=[user("bob", expiresAt=END)]))
     there["spec"]["users"] = [{"name": "bob"}]
     assert newer(there)["spec"]["users"] == [{"name": "bob", "expiresAt": END}]
@@ -204,13 +204,13 @@ def test_a_key_of_the_bill_can_be_changed_beside_a_label_of_the_same_name() -> N
     assert newer(there)["spec"]["billing"] == {"team": "x", "labels": {"team": "b", "tier": "y"}}
 
 
-def test_a_bill_that_was_taken_away_leaves_what_the_older_version_does_not_show() -> None:
+def test_a_removed_billing_keeps_the_fields_that_the_older_version_lacks() -> None:
     there = older(manifest(VERSION, billing={"costCenter": "1", "provenance": PROVENANCE}))
     del there["spec"]["billing"]
     assert newer(there)["spec"]["billing"] == {"provenance": PROVENANCE}
 
 
-def test_labels_beyond_the_limit_are_never_made() -> None:
+def test_conversion_creates_no_more_labels_than_the_limit() -> None:
     flat = {f"k{n}": "v" for n in range(30)}
     carried = {"billing": {"labels": dict.fromkeys(BILLING_FIELDS, "v")}}
     labels = newer(manifest(OLDER, carried, billing=flat))["spec"]["billing"]["labels"]
@@ -252,7 +252,7 @@ NOTES = st.one_of(
 
 
 @given(manifests(CRD, OLDER), NOTES)
-def test_no_annotation_breaks_a_conversion_or_gives_anybody_anything(lns: Json, text: str) -> None:
+def test_no_annotation_breaks_a_conversion_or_grants_access(lns: Json, text: str) -> None:
     lns["spec"].setdefault("users", []).append(user("bob"))
     lns["metadata"].setdefault("annotations", {})[KEY] = text
     there = newer(lns)
@@ -290,7 +290,7 @@ def test_no_annotation_breaks_a_conversion_or_gives_anybody_anything(lns: Json, 
         {"expiresAt": END},
     ],
 )
-def test_what_is_no_moment_ends_nothing(end: Any) -> None:
+def test_an_invalid_expiry_in_the_annotation_is_ignored(end: Any) -> None:
     lns = manifest(OLDER, {"users": {"User//bob": end}}, users=[user("bob")])
     assert newer(lns)["spec"]["users"] == [user("bob")]
 
@@ -319,7 +319,7 @@ def test_a_provenance_that_cannot_be_read_is_dropped(provenance: Any) -> None:
     assert deep == {"costCenter": "1", "superseded": []}
 
 
-def test_of_what_is_read_only_known_fields_are_kept() -> None:
+def test_only_known_fields_of_the_annotation_are_used() -> None:
     charge = {"costCenter": "1", "provenance": PROVENANCE}
     more = PROVENANCE | {"more": 1}
     note = {
@@ -344,18 +344,18 @@ def test_of_what_is_read_only_known_fields_are_kept() -> None:
     }
 
 
-def test_an_end_that_the_older_version_cannot_say_is_no_end() -> None:
+def test_an_expiry_field_in_the_older_version_is_ignored() -> None:
     lns = manifest(OLDER, users=[user("bob", expiresAt="tomorrow")])
     assert newer(lns)["spec"]["users"] == [user("bob")]
 
 
-def test_no_more_is_kept_for_the_ledger_than_the_newer_version_holds() -> None:
+def test_superseded_billings_beyond_the_limit_are_dropped() -> None:
     charges = [{"costCenter": str(n), "provenance": PROVENANCE} for n in range(SUPERSEDED_MAX + 3)]
     deep = newer(manifest(OLDER, {"billing": {"superseded": charges}}, billing={}))
     assert deep["spec"]["billing"]["superseded"] == charges[3:]
 
 
-def test_the_annotation_means_nothing_on_the_newer_version() -> None:
+def test_the_annotation_is_ignored_in_the_newer_version() -> None:
     lns = manifest(VERSION, {"users": {"User//bob": END}}, users=[user("bob")])
     there = older(lns)
     assert there == manifest(OLDER, users=[user("bob")])
@@ -368,7 +368,7 @@ def test_the_annotation_means_nothing_on_the_newer_version() -> None:
 
 
 @given(JUNK)
-def test_whatever_stands_in_a_spec_is_converted_both_ways(spec: Any) -> None:
+def test_any_json_in_a_spec_is_converted_in_both_directions(spec: Any) -> None:
     for version, other in ((VERSION, OLDER), (OLDER, VERSION)):
         lns = manifest(version) | {"spec": spec}
         there = convert_manifest(lns, other, NAMES)
@@ -389,7 +389,7 @@ def test_whatever_stands_in_a_spec_is_converted_both_ways(spec: Any) -> None:
         ({"apiVersion": f"tenancy.example.com/{VERSION}"}, "apiVersion"),
     ],
 )
-def test_what_is_no_lnamespace_is_refused(change: Json, words: str) -> None:
+def test_an_object_that_is_not_an_lnamespace_is_refused(change: Json, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         older(manifest(VERSION) | change)
 
@@ -400,7 +400,7 @@ def test_a_version_that_is_not_known_is_refused() -> None:
 
 
 @pytest.mark.parametrize("annotations", [None, [], "x", 7, {KEY: 7}, {KEY: None}])
-def test_annotations_of_another_shape_are_none(annotations: Any) -> None:
+def test_malformed_annotations_are_ignored(annotations: Any) -> None:
     lns = manifest(OLDER, users=[user("bob")])
     lns["metadata"]["annotations"] = annotations
     assert newer(lns)["spec"] == lns["spec"]
@@ -409,7 +409,7 @@ def test_annotations_of_another_shape_are_none(annotations: Any) -> None:
 # What an update in the older version does not say
 
 
-def test_ends_are_kept_through_an_update_that_cannot_say_them() -> None:
+def test_expiries_are_kept_in_an_update_by_the_older_version() -> None:
     old = {"users": [user("bob", expiresAt=END), user("eve", expiresAt=END), user("al")]}
     new = {"users": [user("al"), user("bob"), user("zoe"), user("eve", expiresAt=LATER)]}
     assert restore_unsupported(new, old) == {
@@ -417,7 +417,7 @@ def test_ends_are_kept_through_an_update_that_cannot_say_them() -> None:
     }
 
 
-def test_an_old_file_brings_no_end_back_that_was_changed_since() -> None:
+def test_an_older_manifest_does_not_restore_an_expiry_that_was_changed_since() -> None:
     """An export in the older version carries the ends that there were in its annotation."""
     old = {"users": [user("bob", expiresAt=END), user("al")]}
     export = {
@@ -427,7 +427,7 @@ def test_an_old_file_brings_no_end_back_that_was_changed_since() -> None:
     assert restore_unsupported(export, old) == old | {"managers": [user("bob", expiresAt=LATER)]}
 
 
-def test_labels_that_cannot_be_said_are_kept_and_all_others_are_as_said() -> None:
+def test_hidden_labels_are_kept_in_an_update_by_the_older_version() -> None:
     old = {"billing": {"team": "a", "labels": {"team": "b", "app": "c"}}}
     new = {"billing": {"team": "x", "labels": {"tier": "y"}}}
     assert restore_unsupported(new, old) == {
@@ -436,19 +436,19 @@ def test_labels_that_cannot_be_said_are_kept_and_all_others_are_as_said() -> Non
 
 
 @given(manifests(CRD, VERSION))
-def test_an_update_without_the_annotation_is_as_one_with_it(lns: Json) -> None:
+def test_an_update_without_the_annotation_equals_an_update_with_it(lns: Json) -> None:
     bare = newer(without_note(older(lns)))
     assert restore_unsupported(bare["spec"], lns["spec"]) == lns["spec"]
     assert restore_unsupported(lns["spec"], lns["spec"]) == lns["spec"]
 
 
 @given(JUNK, JUNK)
-def test_whatever_is_restored_from_whatever(spec: Any, old: Any) -> None:
+def test_restoring_unsupported_fields_accepts_any_json(spec: Any, old: Any) -> None:
     restore_unsupported(spec, old)
 
 
 @pytest.mark.parametrize("left", [0, 10, 600, 10_000])
-def test_what_is_carried_stays_behind_where_annotations_have_no_room(left: int) -> None:
+def test_the_annotation_is_omitted_if_it_exceeds_the_annotation_size_limit(left: int) -> None:
     """One annotation too long, and every LIST in that version failed, for everybody."""
     mine = manifest(VERSION, users=[user("bob", expiresAt=END)], billing={"provenance": PROVENANCE})
     mine["metadata"]["annotations"] = {"a": "x" * (256 * 1024 - 1 - left)}
@@ -458,7 +458,7 @@ def test_what_is_carried_stays_behind_where_annotations_have_no_room(left: int) 
     assert found["a"] == mine["metadata"]["annotations"]["a"]
 
 
-def test_the_room_that_is_told_is_the_room_that_there_is() -> None:
+def test_the_reported_free_annotation_size_is_exact() -> None:
     mine = manifest(VERSION, users=[user("bob", expiresAt=END)])
     # What a v1beta1 object has of the annotation means nothing, and takes none of it.
     annotations = mine["metadata"]["annotations"] = {"a": "", KEY: "{}" * 100}

@@ -56,12 +56,14 @@ def hold(schema: Schema, value: Any, old: Any = None) -> bool:
     )
 
 
-def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_crd_file_is_the_rendered_output_of_the_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["render", "crd"]) == 0
     assert capsys.readouterr().out == FILE.read_text(), "run `make crds`"
 
 
-def test_the_file_is_yaml_that_reads_as_generated() -> None:
+def test_the_crd_file_is_parsed_to_the_generated_crd() -> None:
     assert yaml.safe_load(FILE.read_text()) == CRD
 
 
@@ -72,7 +74,7 @@ def test_another_instance_has_another_group() -> None:
     assert other["spec"]["versions"] == CRD["spec"]["versions"]
 
 
-def test_names_are_as_people_type_them() -> None:
+def test_the_crd_has_plural_singular_and_short_names() -> None:
     names = CRD["spec"]["names"]
     assert (names["plural"], names["singular"], names["shortNames"]) == (
         "lnamespaces",
@@ -88,14 +90,14 @@ def test_both_versions_are_served_and_the_newer_one_is_stored() -> None:
     assert CRD["spec"]["conversion"]["strategy"] == "Webhook"
 
 
-def test_who_uses_the_older_version_is_told_what_to_use() -> None:
+def test_the_older_version_is_deprecated_with_a_warning() -> None:
     assert OLDER["deprecated"]
     assert "use v1beta1" in OLDER["deprecationWarning"]
     assert "deprecated" not in VERSION
 
 
 @pytest.mark.parametrize("version", [VERSION, OLDER], ids=lambda v: v["name"])
-def test_kubectl_get_shows_what_people_look_for(version: Schema) -> None:
+def test_kubectl_get_shows_the_important_columns(version: Schema) -> None:
     columns = [column["name"] for column in version["additionalPrinterColumns"]]
     assert {"Ready", "Requester", "Cost Center", "Age"} <= set(columns)
 
@@ -125,7 +127,7 @@ def test_every_field_of_the_spec_is_described(path: str, node: Schema) -> None:
 
 @pytest.mark.parametrize("spec", [SPEC, OLDER_SPEC], ids=["v1beta1", "v1alpha1"])
 @pytest.mark.parametrize("name", LISTS)
-def test_the_lists_merge_by_person_on_the_server(name: str, spec: Schema) -> None:
+def test_the_lists_are_list_maps_that_are_merged_by_member(name: str, spec: Schema) -> None:
     schema = spec["properties"][name]
     keys = schema["x-kubernetes-list-map-keys"]
     assert schema["x-kubernetes-list-type"] == "map"
@@ -136,7 +138,7 @@ def test_the_lists_merge_by_person_on_the_server(name: str, spec: Schema) -> Non
     assert "maxItems" in schema
 
 
-def test_the_older_version_has_the_rules_of_the_newer_one() -> None:
+def test_the_older_version_has_the_validation_rules_of_the_newer_one() -> None:
     for name in LISTS:
         older, newer = OLDER_SPEC["properties"][name], SPEC["properties"][name]
         assert "expiresAt" in newer["items"]["properties"]
@@ -167,14 +169,16 @@ def test_the_older_version_has_the_rules_of_the_newer_one() -> None:
         ({f"k{n}": "" for n in range(32)} | dict.fromkeys(BILLING_FIELDS, ""), True),
     ],
 )
-def test_the_flat_bill_takes_what_the_newer_version_can_hold(billing: Schema, taken: bool) -> None:
+def test_the_flat_billing_accepts_only_values_that_the_newer_version_can_hold(
+    billing: Schema, taken: bool
+) -> None:
     schema = OLDER_SPEC["properties"]["billing"]
     keys = [cel.Text(key) for key in billing]
     said = accepts(schema, billing) and all(rule(keys) for rule in rules_of(schema))
     assert said is taken
 
 
-def test_defaults_are_those_of_the_types() -> None:
+def test_the_defaults_of_the_schema_equal_those_of_the_types() -> None:
     member = {key: p["default"] for key, p in MEMBER["properties"].items() if "default" in p}
     assert member == {"kind": Member("a").kind, "namespace": Member("a").namespace}
     read = decode(b'{"metadata": {"name": "a"}, "spec": {}}')
@@ -201,7 +205,7 @@ def test_defaults_are_those_of_the_types() -> None:
 @example(Member("al\u2800ice"))
 @example(Member("al\u0378ice"))
 @example(Member("x" * (NAME_MAX + 1)))
-def test_cel_and_python_agree_on_who_may_be_listed(member: Member) -> None:
+def test_cel_and_python_agree_on_allowed_members(member: Member) -> None:
     value = {"name": member.name, "kind": member.kind.value, "namespace": member.namespace}
     if accepts(MEMBER, value):
         # As one that was there before: only a new name is bounded in length by a rule.
@@ -212,7 +216,7 @@ def test_cel_and_python_agree_on_who_may_be_listed(member: Member) -> None:
 
 
 @given(st.lists(members, max_size=4))
-def test_cel_and_python_agree_on_who_may_be_a_sudoer(listed: list[Member]) -> None:
+def test_cel_and_python_agree_on_allowed_sudoers(listed: list[Member]) -> None:
     value = [{"name": m.name, "kind": m.kind.value, "namespace": m.namespace} for m in listed]
     schema = SPEC["properties"]["sudoers"]
     if accepts(schema, value):
@@ -233,7 +237,7 @@ def test_cel_and_python_agree_on_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", rules.RESERVED_NAMES)
-def test_reserved_names_are_of_the_forms_that_cel_can_say(pattern: str) -> None:
+def test_reserved_names_are_patterns_that_cel_can_express(pattern: str) -> None:
     assert not set("*?[]!'\\") & set(pattern.removesuffix("*"))
 
 
@@ -288,7 +292,7 @@ def readable(spec: dict[str, Any]) -> bool:
 @example("2030-02-30T00:00:00Z")
 @example("2100-02-29T00:00:00Z")
 @example("2000-02-29T00:00:00Z")
-def test_every_expiry_that_the_api_server_takes_can_be_read(moment: str) -> None:
+def test_every_expiry_accepted_by_the_api_server_can_be_parsed(moment: str) -> None:
     if takes(moment):
         assert readable({"users": [{"name": "alice", "expiresAt": moment}]})
 
@@ -306,7 +310,7 @@ def test_every_expiry_that_the_api_server_takes_can_be_read(moment: str) -> None
         "",
     ],
 )
-def test_an_expiry_that_two_readers_could_read_in_two_ways_is_refused(moment: str) -> None:
+def test_an_ambiguous_expiry_is_refused(moment: str) -> None:
     assert not takes(moment)
 
 
@@ -321,7 +325,7 @@ def test_an_expiry_that_two_readers_could_read_in_two_ways_is_refused(moment: st
         *((text, False) for text in ("4711\u200b", "\u202e1174", "a\u00a0b", "\u3164", "\ufeffa")),
     ],
 )
-def test_a_text_of_the_bill_is_what_people_see(field: str, text: str, good: bool) -> None:
+def test_a_billing_text_contains_only_visible_characters(field: str, text: str, good: bool) -> None:
     properties = SPEC["properties"]["billing"]["properties"]
     schema = properties[field].get("additionalProperties", properties[field])
     assert (accepts(schema, text) and hold(schema, text)) is good
@@ -334,7 +338,7 @@ def test_a_text_of_the_bill_is_what_people_see(field: str, text: str, good: bool
 @example("unallocated")
 @example("Unallocated")
 @example("\uff14\uff17")
-def test_what_cel_takes_as_a_cost_centre_the_rules_in_python_take_or_are_stricter(
+def test_every_cost_center_accepted_by_python_is_accepted_by_cel(
     text: str,
 ) -> None:
     schema = SPEC["properties"]["billing"]["properties"]["costCenter"]
@@ -344,7 +348,7 @@ def test_what_cel_takes_as_a_cost_centre_the_rules_in_python_take_or_are_stricte
 
 
 @pytest.mark.parametrize("text", ["SHARED", "shared", "Unallocated", "\uff14\uff17", "\uff21"])
-def test_no_cost_centre_passes_for_another_or_for_a_word_of_the_reports(text: str) -> None:
+def test_ambiguous_and_reserved_cost_centers_are_refused(text: str) -> None:
     schema = SPEC["properties"]["billing"]["properties"]["costCenter"]
     assert not hold(schema, text)
     assert rules.cost_center_problem(text)
@@ -353,7 +357,7 @@ def test_no_cost_centre_passes_for_another_or_for_a_word_of_the_reports(text: st
 
 
 @pytest.mark.parametrize("field", LISTS)
-def test_no_list_grows_past_its_bound_and_a_longer_one_of_before_can_shrink(field: str) -> None:
+def test_a_list_cannot_grow_beyond_its_limit_and_a_longer_one_can_shrink(field: str) -> None:
     schema, most = SPEC["properties"][field], ENTRIES_MAX[field]
     people = [{"name": f"u{n}", "kind": "User", "namespace": ""} for n in range(most + 3)]
     assert hold(schema, people[:most])
@@ -363,14 +367,14 @@ def test_no_list_grows_past_its_bound_and_a_longer_one_of_before_can_shrink(fiel
     assert not hold(schema, people, people[: most + 2])
 
 
-def test_a_long_name_is_refused_where_it_is_new() -> None:
+def test_a_long_name_is_refused_only_in_a_new_entry() -> None:
     long = {"name": "u" * (NAME_MAX + 1), "kind": "User", "namespace": ""}
     assert not hold(MEMBER, long)
     assert hold(MEMBER, long, long)
     assert hold(MEMBER, long | {"name": "u" * NAME_MAX})
 
 
-def test_every_label_of_the_bill_that_the_api_server_takes_can_be_read() -> None:
+def test_every_billing_label_accepted_by_the_api_server_can_be_decoded() -> None:
     billing = SPEC["properties"]["billing"]
     for length in (0, 1, 63, 64, 1000):
         labels = {"labels": {"k" * length: "v"}}
@@ -381,6 +385,6 @@ def test_every_label_of_the_bill_that_the_api_server_takes_can_be_read() -> None
 
 
 @given(schema_values(SPEC))
-def test_every_spec_that_the_schema_takes_can_be_read(spec: Schema) -> None:
+def test_every_spec_accepted_by_the_schema_can_be_decoded(spec: Schema) -> None:
     assert accepts(SPEC, spec)
     assert readable(spec)

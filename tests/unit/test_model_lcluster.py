@@ -47,27 +47,29 @@ def test_any_other_name_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RESERVED_TENANTS)
-def test_the_beginnings_of_names_of_the_platform_are_refused(name: str) -> None:
+def test_name_prefixes_of_the_platform_are_refused(name: str) -> None:
     assert tenant_name_problem(name)
     assert not passes_cel(name)
 
 
 @given(st.text(alphabet="ab1-.A\n", max_size=22))
-def test_the_definition_and_the_rules_agree(name: str) -> None:
+def test_the_crd_and_the_python_rules_agree_on_names(name: str) -> None:
     assert passes_cel(name) == (tenant_name_problem(name) is None)
 
 
 @given(st.from_regex(r"[a-z][a-z0-9]{1,19}", fullmatch=True), st.text(min_size=1))
-def test_a_name_upstream_has_one_tenant(tenant: str, name: str) -> None:
+def test_a_prefixed_name_belongs_to_exactly_one_tenant(tenant: str, name: str) -> None:
     assert tenant_of_name(f"{tenant}-{name}") == tenant
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme-x", "-x", "1a-x", "a.b-x", ""])
-def test_other_names_have_no_tenant(name: str) -> None:
+def test_names_without_a_valid_prefix_belong_to_no_tenant(name: str) -> None:
     assert tenant_of_name(name) == ""
 
 
-def test_the_file_is_what_the_code_generates(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_crd_file_is_the_rendered_output_of_the_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["render", "lclusters"]) == 0
     assert capsys.readouterr().out == FILE.read_text(), "run `make crds`"
     assert yaml.safe_load(FILE.read_text()) == CRD
@@ -97,11 +99,11 @@ def test_an_lcluster_is_decoded() -> None:
         decode_lcluster(b'{"metadata": {"name": "acme"}, "spec": {"suspend": "Half"}}')
 
 
-def test_the_gateway_knows_the_label_by_the_same_key() -> None:
+def test_gateway_and_controller_use_the_same_label_key() -> None:
     assert TenantView("acme").tenant_label == Names().lcluster_label
 
 
-def test_names_of_lclusters_and_lnamespaces_do_not_meet() -> None:
+def test_names_of_lclusters_and_lnamespaces_do_not_collide() -> None:
     names = Names()
     editor = names.cluster_editor("acme")
     assert (names.lcluster_of(editor), names.lnamespace_of(editor)) == ("acme", None)

@@ -25,7 +25,7 @@ def raw(**parts: Any) -> bytes:
     return json.dumps({"metadata": {"name": "team-a"}, **parts}).encode()
 
 
-def test_a_whole_object_is_read() -> None:
+def test_a_complete_object_is_decoded() -> None:
     lns = decode(
         json.dumps(
             {
@@ -71,7 +71,7 @@ def test_a_whole_object_is_read() -> None:
     assert lns.status.namespace_uid == "n-1"
 
 
-def test_all_but_the_name_has_a_default() -> None:
+def test_every_field_except_the_name_has_a_default() -> None:
     assert decode(raw()) == LNamespace(Metadata("team-a"))
     assert decode(raw(spec={}, status={})) == LNamespace(Metadata("team-a"))
 
@@ -108,20 +108,20 @@ def test_fields_of_a_later_version_are_ignored() -> None:
         ({"metadata": {}}, "$.metadata"),
     ],
 )
-def test_an_error_says_where_it_is(parts: dict[str, Any], path: str) -> None:
+def test_a_decoding_error_names_the_path_of_the_field(parts: dict[str, Any], path: str) -> None:
     with pytest.raises(ModelError) as error:
         decode(raw(**parts))
     assert path in str(error.value)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff", b"{}"])
-def test_what_is_no_object_at_all_is_a_model_error_too(text: bytes) -> None:
+def test_malformed_json_is_a_model_error(text: bytes) -> None:
     with pytest.raises(ModelError):
         decode(text)
 
 
 @given(lnamespaces())
-def test_what_is_written_is_read_again(lns: LNamespace) -> None:
+def test_an_encoded_lnamespace_is_decoded_to_the_same_value(lns: LNamespace) -> None:
     short = [m for m in lns.spec.members if not m.name or len(m.namespace) > 63]
     text = msgspec.json.encode(lns)
     if short:
@@ -138,7 +138,7 @@ def test_a_condition_is_found_by_its_type() -> None:
     assert status.condition("AccessReady") is None
 
 
-def test_a_status_is_written_as_the_api_has_it() -> None:
+def test_a_status_is_encoded_with_the_field_names_of_the_api() -> None:
     text = msgspec.json.encode(Status(namespace_uid="n-1", sudoers_group="team-a-sudoers"))
     assert json.loads(text) == {
         "observedGeneration": 0,

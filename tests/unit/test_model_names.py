@@ -19,12 +19,12 @@ digests = subjects.map(subject_digest)
 
 
 @given(subjects, subjects)
-def test_two_people_never_share_a_digest(one: Subject, other: Subject) -> None:
+def test_different_subjects_have_different_digests(one: Subject, other: Subject) -> None:
     assert (subject_digest(one) == subject_digest(other)) == (one == other)
 
 
 @given(st.builds(Subject, st.sampled_from(SubjectKind), st.text(), st.text()))
-def test_a_digest_can_stand_in_any_objects_name(subject: Subject) -> None:
+def test_a_digest_is_valid_in_object_names(subject: Subject) -> None:
     assert re.fullmatch(rf"[a-z2-7]{{{DIGEST_LENGTH}}}", subject_digest(subject))
 
 
@@ -37,7 +37,7 @@ def test_a_digest_does_not_change_between_releases() -> None:
 
 
 @given(suffixes, tenants)
-def test_a_tenants_names_tell_the_tenant(suffix: str, tenant: str) -> None:
+def test_the_tenant_is_read_from_its_object_names(suffix: str, tenant: str) -> None:
     names = Names(suffix)
     for name in (names.editor(tenant), names.sudoer(tenant)):
         assert names.lnamespace_of(name) == tenant
@@ -45,14 +45,14 @@ def test_a_tenants_names_tell_the_tenant(suffix: str, tenant: str) -> None:
 
 
 @given(suffixes, digests)
-def test_a_persons_name_tells_the_person(suffix: str, person: str) -> None:
+def test_the_person_is_read_from_the_object_name(suffix: str, person: str) -> None:
     names = Names(suffix)
     assert names.person_of(names.self_impersonator(person)) == person
     assert names.lnamespace_of(names.self_impersonator(person)) is None
 
 
 @pytest.mark.parametrize("tenant", ["self-impersonator", "editor", "sudoer-impersonator"])
-def test_a_tenant_called_like_a_part_of_a_name_takes_nobodys_objects(tenant: str) -> None:
+def test_a_tenant_named_like_a_name_part_causes_no_ambiguity(tenant: str) -> None:
     names = Names()
     assert names.lnamespace_of(names.editor(tenant)) == tenant
     assert names.lnamespace_of(names.sudoer(tenant)) == tenant
@@ -61,7 +61,7 @@ def test_a_tenant_called_like_a_part_of_a_name_takes_nobodys_objects(tenant: str
 
 
 @given(tenants, tenants, digests)
-def test_no_two_objects_have_one_name(one: str, other: str, person: str) -> None:
+def test_object_names_are_unique(one: str, other: str, person: str) -> None:
     names = Names()
     made = [names.self_impersonator(person)]
     for tenant in {one, other}:
@@ -70,7 +70,9 @@ def test_no_two_objects_have_one_name(one: str, other: str, person: str) -> None
 
 
 @given(suffixes, suffixes, tenants, digests)
-def test_two_instances_never_meet(one: str, other: str, tenant: str, person: str) -> None:
+def test_names_of_two_instances_do_not_collide(
+    one: str, other: str, tenant: str, person: str
+) -> None:
     ours, theirs = Names(one), Names(other)
     if one == other:
         return
@@ -94,7 +96,7 @@ def test_two_instances_never_meet(one: str, other: str, tenant: str, person: str
         "system:controller:job-controller",
     ],
 )
-def test_what_is_not_ours_is_nobodys(name: str) -> None:
+def test_a_foreign_name_belongs_to_no_tenant_and_no_person(name: str) -> None:
     assert Names().lnamespace_of(name) is None
     assert Names().person_of(name) is None
 
@@ -115,13 +117,13 @@ def test_no_two_instances_share_a_sudoers_group(
     assert (ours.sudoers_group(tenant) == theirs.sudoers_group(another)) == same
 
 
-def test_the_sudoers_group_says_which_instance_but_for_the_default_one() -> None:
+def test_the_sudoers_group_has_the_suffix_of_a_non_default_instance() -> None:
     assert Names("team1.example.com").sudoers_group("a") == "a-sudoers.team1.example.com"
     assert Names("team1.example.com", "x:{name}").sudoers_group("a") == "x:a"
 
 
 @given(suffixes, st.sampled_from(["", "gold", "self", "editor"]), digests, tenants)
-def test_two_classes_never_meet_but_at_a_tenant(
+def test_personal_names_of_two_classes_differ_and_tenant_names_are_equal(
     suffix: str, other: str, person: str, tenant: str
 ) -> None:
     """A tenant has one class at a time; a person may be listed in several."""
@@ -133,20 +135,20 @@ def test_two_classes_never_meet_but_at_a_tenant(
     assert ours.editor(tenant) == theirs.editor(tenant)
 
 
-def test_the_sudoers_group_is_called_as_configured() -> None:
+def test_the_sudoers_group_follows_the_configured_format() -> None:
     assert Names().sudoers_group("team-a") == "team-a-sudoers"
     assert Names(sudoers_group_format="k8s:{name}:sudo").sudoers_group("a") == "k8s:a:sudo"
 
 
 @given(suffixes, suffixes, tenants)
-def test_no_two_instances_share_an_account_for_sudo(suffix: str, other: str, tenant: str) -> None:
+def test_two_instances_have_different_sudo_accounts(suffix: str, other: str, tenant: str) -> None:
     ours, theirs = Names(suffix), Names(other)
     same = ours.sudo_account(tenant) == theirs.sudo_account(tenant)
     assert same == (suffix == other)
 
 
 @given(suffixes, suffixes, tenants)
-def test_every_instance_knows_an_account_for_sudo_when_it_sees_one(
+def test_every_instance_recognizes_sudo_accounts_of_all_instances(
     suffix: str, other: str, tenant: str
 ) -> None:
     """Also another's: it is nobody who could answer for an LNamespace."""
@@ -155,7 +157,7 @@ def test_every_instance_knows_an_account_for_sudo_when_it_sees_one(
 
 
 @given(st.text(alphabet="abc.-", min_size=1, max_size=52))
-def test_the_accounts_namespace_is_one_that_no_tenant_can_have(suffix: str) -> None:
+def test_the_namespace_of_sudo_accounts_is_a_reserved_name(suffix: str) -> None:
     home = Names(suffix).sudo_namespace
     assert name_problem(home) == f'"{home}" is reserved'
     assert Names().sudo_namespace == "lnamespace-sudo"

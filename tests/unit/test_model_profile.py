@@ -17,7 +17,7 @@ plain: {}
 """
 
 
-def test_it_is_read_as_written() -> None:
+def test_a_profiles_file_is_decoded() -> None:
     assert decode_profiles(GOOD.encode(), "f", NAMES) == {
         "default": Profile(
             resource_quota={"hard": {"pods": "50"}},
@@ -53,12 +53,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_a_mistake_is_told_with_its_place(text: str) -> None:
+def test_a_mistake_in_a_profiles_file_is_reported_with_its_position(text: str) -> None:
     with pytest.raises(ProfilesError) as caught:
         decode_profiles(text.encode(), "f", NAMES)
     assert BAD[text] in str(caught.value)
 
 
-def test_it_is_not_larger_than_a_config_map() -> None:
+def test_a_profiles_file_larger_than_a_config_map_is_refused() -> None:
     with pytest.raises(ProfilesError, match="larger than"):
         decode_profiles(b"#" * 1024 * 1024 + b"\n", "f", NAMES)

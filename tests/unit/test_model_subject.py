@@ -40,7 +40,7 @@ NAME_253, NAME_254 = ".".join(["a" * 62] * 4) + ".b", "a" * 254
     ],
 )
 @pytest.mark.parametrize("kind", [USER, GROUP])
-def test_any_name_that_a_person_can_read_may_be_listed(kind: SubjectKind, name: str) -> None:
+def test_any_readable_name_may_be_listed(kind: SubjectKind, name: str) -> None:
     assert member_problem(Member(name, kind)) is None
 
 
@@ -96,7 +96,7 @@ def test_any_name_that_a_person_can_read_may_be_listed(kind: SubjectKind, name: 
         (USER, "system:serviceaccounts:a:b", "cluster's own"),
     ],
 )
-def test_a_name_that_cannot_be_checked_or_is_the_clusters_is_refused(
+def test_an_uncheckable_name_or_a_name_of_the_system_is_refused(
     kind: SubjectKind, name: str, why: str
 ) -> None:
     assert why in (member_problem(Member(name, kind)) or "accepted")
@@ -106,7 +106,7 @@ def test_a_name_that_cannot_be_checked_or_is_the_clusters_is_refused(
     ("namespace", "name"),
     [("a", "b"), ("team-a", "ci.deployer"), (LABEL_63, "b"), ("a", NAME_253), ("kube-system", "x")],
 )
-def test_a_service_account_is_named_as_kubernetes_spells_it(namespace: str, name: str) -> None:
+def test_a_service_account_is_accepted_as_kind_or_as_username(namespace: str, name: str) -> None:
     assert member_problem(Member(name, ACCOUNT, namespace)) is None
     assert member_problem(Member(f"system:serviceaccount:{namespace}:{name}")) is None
 
@@ -147,7 +147,7 @@ def test_a_service_account_that_cannot_exist_is_refused_in_both_spellings(
 
 
 @pytest.mark.parametrize("name", ["system:serviceaccount:", "system:serviceaccount:a"])
-def test_half_a_service_account_is_none(name: str) -> None:
+def test_an_incomplete_service_account_username_is_refused(name: str) -> None:
     assert member_problem(Member(name)) is not None
 
 
@@ -156,20 +156,20 @@ def test_only_a_service_account_has_a_namespace() -> None:
     assert member_problem(Member("ops", GROUP, "a")) == "only a ServiceAccount has a namespace"
 
 
-def test_a_service_account_written_as_a_user_is_that_service_account() -> None:
+def test_a_service_account_username_equals_the_service_account_subject() -> None:
     written_out = Member("system:serviceaccount:a:b")
     assert written_out.subject == Member("b", ACCOUNT, "a").subject
     assert written_out.subject == Subject(ACCOUNT, "b", "a")
     assert written_out.subject.username == "system:serviceaccount:a:b"
 
 
-def test_a_person_is_known_by_their_own_name() -> None:
+def test_a_users_subject_has_the_name_of_the_user() -> None:
     assert Member("alice").subject.username == "alice"
     assert Member("alice").subject != Member("alice", GROUP).subject
 
 
 @given(members)
-def test_a_sudoer_is_anybody_but_a_group(member: Member) -> None:
+def test_any_subject_except_a_group_may_be_a_sudoer(member: Member) -> None:
     if member.kind is GROUP:
         assert "Group cannot be a sudoer" in (sudoer_problem(member) or "")
     else:
@@ -180,7 +180,7 @@ def test_a_sudoer_is_anybody_but_a_group(member: Member) -> None:
     "member",
     [Member("x", ACCOUNT, "kube-system"), Member("system:serviceaccount:kube-system:x")],
 )
-def test_the_systems_service_accounts_are_no_sudoers_however_they_are_written(
+def test_service_accounts_of_kube_system_cannot_be_sudoers_in_either_spelling(
     member: Member,
 ) -> None:
     assert sudoer_problem(member) == SYSTEM_SUDOER_PROBLEM
@@ -188,7 +188,7 @@ def test_the_systems_service_accounts_are_no_sudoers_however_they_are_written(
 
 
 @given(members)
-def test_a_subject_without_problem_can_be_written_into_a_binding(member: Member) -> None:
+def test_a_valid_subject_can_be_written_into_a_role_binding(member: Member) -> None:
     """The cluster's own names never pass, in whatever spelling."""
     subject = member.subject
     if member_problem(member) is None:
@@ -217,7 +217,7 @@ def test_a_subject_without_problem_can_be_written_into_a_binding(member: Member)
         "",
     ],
 )
-def test_an_ordinary_name_looks_like_nobody_elses(name: str) -> None:
+def test_an_ordinary_name_gives_no_lookalike_warning(name: str) -> None:
     assert lookalike_warning(name) is None
 
 
@@ -234,31 +234,31 @@ def test_an_ordinary_name_looks_like_nobody_elses(name: str) -> None:
         ("cafe\u0301", 'is not "caf\u00e9"'),
     ],
 )
-def test_a_name_that_may_pass_for_another_gets_a_warning(name: str, why: str) -> None:
+def test_a_lookalike_name_gives_a_warning(name: str, why: str) -> None:
     assert member_problem(Member(name)) is None
     assert why in (lookalike_warning(name) or "nothing")
 
 
 @given(st.text())
-def test_any_text_can_be_looked_at(name: str) -> None:
+def test_the_lookalike_check_accepts_any_text(name: str) -> None:
     assert lookalike_warning(name) is None or lookalike_warning(name) != ""
 
 
 # Until when
 
 
-def test_an_entry_ends_at_its_second() -> None:
+def test_an_entry_is_inactive_from_its_expiry_on() -> None:
     member = Member("alice", expires_at=NOW)
     assert member.active(NOW - timedelta(microseconds=1))
     assert not member.active(NOW)
     assert not member.active(NOW + timedelta(days=1))
 
 
-def test_an_entry_without_an_end_has_none() -> None:
+def test_an_entry_without_an_expiry_is_always_active() -> None:
     assert Member("alice").active(datetime.max.replace(tzinfo=UTC))
 
 
-def test_the_time_zone_of_an_end_counts() -> None:
+def test_the_time_zone_of_an_expiry_is_respected() -> None:
     toronto = timezone(timedelta(hours=-5))
     end = NOW.replace(tzinfo=None).replace(tzinfo=toronto)
     assert Member("alice", expires_at=end).active(NOW + timedelta(hours=5, seconds=-1))
@@ -266,7 +266,7 @@ def test_the_time_zone_of_an_end_counts() -> None:
 
 
 @given(st.lists(st.builds(Member, name=st.just("a"), expires_at=expiries)))
-def test_the_next_expiry_is_the_first_moment_at_which_an_entry_in_force_ends(
+def test_the_next_expiry_is_the_first_time_at_which_an_active_entry_ends(
     listed: list[Member],
 ) -> None:
     end = next_expiry(listed, NOW)
@@ -283,7 +283,7 @@ def test_the_next_expiry_is_the_first_moment_at_which_an_entry_in_force_ends(
 
 
 @pytest.mark.parametrize("name", ["a", "0", "team-a", "a--b", "kube", "defaults", LABEL_63, "open"])
-def test_a_dns_label_is_a_name(name: str) -> None:
+def test_a_dns_label_is_a_valid_name(name: str) -> None:
     assert name_problem(name) is None
 
 
@@ -291,7 +291,7 @@ def test_a_dns_label_is_a_name(name: str) -> None:
     "name",
     ["", "-a", "a-", "A", "a.b", "a_b", "a:b", "a/b", "a\n", "ä", "..", "*", LABEL_64, "a b"],
 )
-def test_nothing_else_is_a_name(name: str) -> None:
+def test_a_name_that_is_no_dns_label_is_refused(name: str) -> None:
     assert "DNS label" in (name_problem(name) or "accepted")
 
 
@@ -319,7 +319,7 @@ def test_further_names_can_be_reserved() -> None:
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_of_ascii_what_is_shown_may_be_listed_and_nothing_else(text: str) -> None:
+def test_an_ascii_name_may_be_listed_only_if_every_character_is_visible(text: str) -> None:
     """It is told in one look, as it would be letter by letter."""
     shown = all(unicodedata.category(c)[0] in "LMNPS" or c == " " for c in text)
     problem = member_problem(Member(text, USER)) or ""

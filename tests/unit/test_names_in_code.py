@@ -17,7 +17,7 @@ def trees() -> Iterator[tuple[Path, ast.Module]]:
         yield file.relative_to(PACKAGE), ast.parse(file.read_text(encoding="utf-8"))
 
 
-def test_no_class_name_stands_twice() -> None:
+def test_class_names_are_unique_in_the_package() -> None:
     files = defaultdict(list)
     for file, tree in trees():
         for node in ast.walk(tree):

@@ -14,19 +14,19 @@ def nested(levels: int) -> bytes:
 
 
 @pytest.mark.parametrize("levels", [1, 999, 1_100, 10_000])
-def test_what_the_api_server_takes_is_read(levels: int) -> None:
+def test_json_nested_as_deeply_as_the_api_server_allows_is_decoded(levels: int) -> None:
     limit = sys.getrecursionlimit()
     assert list(at_any_depth(PAGE.decode, nested(levels))) == ["a"]
     assert sys.getrecursionlimit() == limit
 
 
-def test_what_is_deeper_is_not_read_and_ends_nothing() -> None:
+def test_deeper_json_raises_recursion_error_and_restores_the_recursion_limit() -> None:
     limit = sys.getrecursionlimit()
     with pytest.raises(RecursionError):
         at_any_depth(PAGE.decode, nested(1_000_000))
     assert sys.getrecursionlimit() == limit
 
 
-def test_another_failure_is_none_of_depth() -> None:
+def test_malformed_json_raises_its_decode_error() -> None:
     with pytest.raises(msgspec.DecodeError):
         at_any_depth(PAGE.decode, b"{")

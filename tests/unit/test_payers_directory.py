@@ -76,7 +76,9 @@ def cached(book: Phonebook, clock: Clock) -> Iterator[CachedDirectory]:
     made.close()
 
 
-def test_a_person_who_is_not_cached_is_pending(book: Phonebook, cached: CachedDirectory) -> None:
+def test_the_groups_of_an_uncached_user_are_pending(
+    book: Phonebook, cached: CachedDirectory
+) -> None:
     assert cached.groups_of("alice") is None
     assert cached.groups_of("alice") is None
     book.open.set()
@@ -84,7 +86,7 @@ def test_a_person_who_is_not_cached_is_pending(book: Phonebook, cached: CachedDi
     assert book.asked == ["alice"]
 
 
-def test_a_stale_answer_counts_until_there_is_a_fresh_one(
+def test_stale_cached_groups_are_used_until_they_are_refreshed(
     book: Phonebook, cached: CachedDirectory, clock: Clock
 ) -> None:
     book.open.set()
@@ -114,7 +116,7 @@ def test_a_failed_lookup_keeps_the_cache_and_is_tried_again(
     until(lambda: len(book.asked) == 3)
 
 
-def test_a_lookup_that_fails_is_not_taken_for_no_groups(
+def test_a_failed_first_lookup_leaves_the_groups_pending(
     book: Phonebook, cached: CachedDirectory, clock: Clock
 ) -> None:
     """One 503 at somebody's first creation charged them to the default, for ever."""
@@ -128,7 +130,7 @@ def test_a_lookup_that_fails_is_not_taken_for_no_groups(
     until(lambda: cached.groups_of("bob") == BLUE)
 
 
-def test_lookups_of_invented_people_do_not_delay_others(
+def test_lookups_of_many_invented_users_do_not_delay_other_callers(
     book: Phonebook, cached: CachedDirectory
 ) -> None:
     """1,000 invented addresses filled the line, and people stayed pending."""
@@ -143,7 +145,7 @@ def test_lookups_of_invented_people_do_not_delay_others(
     assert len(book.asked) <= directory.LINE_MAX + 5
 
 
-def test_a_full_queue_has_room_for_the_caller_who_asked_least(
+def test_a_full_queue_has_room_for_the_caller_with_fewest_lookups(
     monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
 ) -> None:
     monkeypatch.setattr(directory, "WAITING_MAX", 10)
@@ -154,7 +156,7 @@ def test_a_full_queue_has_room_for_the_caller_who_asked_least(
     until(lambda: cached.groups_of("alice", "10.0.0.1") == RED)
 
 
-def test_people_with_groups_stay_in_a_full_cache(
+def test_users_with_groups_are_kept_in_a_full_cache(
     monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
 ) -> None:
     monkeypatch.setattr(directory, "USERS_MAX", 3)
@@ -169,7 +171,7 @@ def test_people_with_groups_stay_in_a_full_cache(
     assert len(book.asked) == asked
 
 
-def test_a_defect_of_a_directory_is_a_failed_lookup(clock: Clock) -> None:
+def test_an_exception_in_a_directory_counts_as_a_failed_lookup(clock: Clock) -> None:
     class Broken:
         def groups_of(self, username: str) -> frozenset[str]:
             raise ZeroDivisionError(username)
@@ -181,7 +183,7 @@ def test_a_defect_of_a_directory_is_a_failed_lookup(clock: Clock) -> None:
     cached.close()
 
 
-def test_cache_and_queues_are_bounded(
+def test_cache_and_queues_are_limited_in_size(
     monkeypatch: pytest.MonkeyPatch, book: Phonebook, cached: CachedDirectory
 ) -> None:
     monkeypatch.setattr(directory, "USERS_MAX", 3)
@@ -194,11 +196,11 @@ def test_cache_and_queues_are_bounded(
     assert len(cached._failed) == 3  # noqa: SLF001 - as above
 
 
-def test_without_a_directory_nobody_has_further_groups() -> None:
+def test_no_directory_gives_no_additional_groups() -> None:
     assert Directories().groups_of(None, "alice") == frozenset()
 
 
-def test_a_configured_directory_is_asked_and_given_up_when_it_is_no_longer_configured() -> None:
+def test_a_directory_is_queried_only_while_it_is_configured() -> None:
     directories = Directories()
     assert directories.groups_of(DirectoryConfig("CloudIdentity"), "not an address") is None
     until(
@@ -277,7 +279,7 @@ def test_all_pages_of_groups_are_read(google: Google) -> None:
     assert len(google.queries) == 2
 
 
-def test_a_person_without_groups_has_none(google: Google) -> None:
+def test_a_user_without_groups_has_no_groups(google: Google) -> None:
     google.body = b"{}"
     assert asking(google).groups_of("alice@example.com") == frozenset()
 
@@ -286,7 +288,7 @@ def test_a_person_without_groups_has_none(google: Google) -> None:
     "username",
     ["alice", "a' || '1'=='1@example.com", "a@b'c", "system:serviceaccount:a:b", "a@b\n", ""],
 )
-def test_google_is_not_asked_for_a_name_that_is_no_address(google: Google, username: str) -> None:
+def test_google_is_queried_only_for_email_addresses(google: Google, username: str) -> None:
     assert asking(google).groups_of(username) == frozenset()
     assert google.queries == []
 
@@ -300,7 +302,7 @@ def test_google_is_not_asked_for_a_name_that_is_no_address(google: Google, usern
         (200, b'{"memberships": 3}', "cannot be read"),
     ],
 )
-def test_a_refusal_of_google_has_its_reason(
+def test_an_error_of_google_is_raised_with_its_reason(
     google: Google, status: int, body: bytes, said: str
 ) -> None:
     google.status, google.body = status, body
@@ -308,13 +310,13 @@ def test_a_refusal_of_google_has_its_reason(
         asking(google).groups_of("alice@example.com")
 
 
-def test_the_number_of_pages_is_bounded(google: Google) -> None:
+def test_the_number_of_pages_is_limited(google: Google) -> None:
     google.body = b'{"nextPageToken": "1"}'
     with pytest.raises(PayersError, match="pages"):
         asking(google).groups_of("alice@example.com")
 
 
-def test_no_answer_is_an_error() -> None:
+def test_a_directory_that_does_not_answer_is_an_error() -> None:
     with Google() as server:
         endpoint = server.endpoint
     with pytest.raises(PayersError, match="did not answer"):

@@ -64,7 +64,7 @@ def decided(found: Resolution | BillingRefusal) -> tuple[Charge, BillingSource, 
         (who("b", "cc-\uff17\uff17"), NOTHING, (UNALLOCATED, "Default", "")),
     ],
 )
-def test_who_pays(
+def test_the_payer_is_resolved_by_the_rules(
     person: Requester, asked: Charge, expected: tuple[Charge, BillingSource, str]
 ) -> None:
     assert decided(resolve(PAYERS, person, asked)) == expected
@@ -79,14 +79,14 @@ def test_who_pays(
         (who("bob"), Charge("2"), '- {user: "bob", billing: {costCenter: "2"}}'),
     ],
 )
-def test_who_is_refused_is_told_what_to_do(person: Requester, asked: Charge, said: str) -> None:
+def test_a_refusal_explains_the_remedy(person: Requester, asked: Charge, said: str) -> None:
     found = resolve(PAYERS, person, asked)
     assert isinstance(found, BillingRefusal)
     assert said in found.message
     assert found.field == "spec.billing.costCenter"
 
 
-def test_a_refusal_has_the_line_to_add_and_the_flag() -> None:
+def test_a_refusal_lists_the_manifest_line_and_the_flag_of_each_choice() -> None:
     found = resolve(PAYERS, who("bob", "red", "green"), NOTHING)
     assert isinstance(found, BillingRefusal)
     assert found.message == (
@@ -96,13 +96,13 @@ def test_a_refusal_has_the_line_to_add_and_the_flag() -> None:
     )
 
 
-def test_what_is_ambiguous_can_be_left_to_the_default() -> None:
+def test_ambiguous_claims_can_be_charged_to_the_default() -> None:
     payers = Payers(PAYERS.entries, on_ambiguous=Fallback.DEFAULT)
     found = resolve(payers, who("bob", "red", "green"), NOTHING)
     assert decided(found) == (UNALLOCATED, "Ambiguous", "")
 
 
-def test_a_person_whom_no_entry_fits_can_be_refused() -> None:
+def test_a_user_without_a_matching_entry_can_be_refused() -> None:
     payers = Payers(PAYERS.entries, on_missing=Fallback.REJECT)
     found = resolve(payers, who("bob"), NOTHING)
     assert isinstance(found, BillingRefusal)
@@ -110,31 +110,31 @@ def test_a_person_whom_no_entry_fits_can_be_refused() -> None:
     assert isinstance(resolve(payers, who("bob"), UNALLOCATED), BillingRefusal)
 
 
-def test_without_entries_any_cost_centre_is_accepted() -> None:
+def test_any_cost_center_is_accepted_if_no_entries_exist() -> None:
     asked = Charge("anything", team="x", labels={"k": "v"})
     assert decided(resolve(Payers(), who("bob"), asked)) == (asked, "Explicit", "")
     assert decided(resolve(Payers(), who("bob"), NOTHING)) == (UNALLOCATED, "Default", "")
 
 
-def test_labels_are_completed_too() -> None:
+def test_labels_are_completed_from_the_entry() -> None:
     payers = Payers((Entry(0, Charge("1", labels={"a": "1", "b": "1"}), user="bob"),))
     found = resolve(payers, who("bob"), Charge(labels={"b": "2", "c": "2"}))
     assert decided(found)[0].labels == {"a": "1", "b": "2", "c": "2"}
 
 
-def test_entries_with_one_cost_centre_fill_in_what_they_agree_on() -> None:
+def test_entries_with_the_same_cost_center_complete_the_fields_they_agree_on() -> None:
     one = Entry(0, Charge("1", "o", labels={"a": "1", "b": "1"}), group="red")
     other = Entry(1, Charge("1", "o", labels={"a": "1", "b": "2", "c": "3"}), group="blue")
     found = resolve(Payers((one, other)), who("bob", "red", "blue"), NOTHING)
     assert decided(found)[0] == Charge("1", "o", labels={"a": "1"})
 
 
-def test_a_pattern_that_captures_no_cost_centre_is_no_claim() -> None:
+def test_a_pattern_match_without_a_cost_center_is_no_claim() -> None:
     entry = Entry(0, NOTHING, pattern=compile_pattern(r"(?:cc-(?P<costCenter>\d+)|staff)"))
     assert decided(resolve(Payers((entry,)), who("bob", "staff"), NOTHING))[1] == "Default"
 
 
-def test_a_service_account_inherits() -> None:
+def test_a_service_account_inherits_the_charge_of_its_namespace() -> None:
     assert decided(resolve(PAYERS, DEPLOYER, NOTHING, HOME)) == (HOME, "Inherited", "")
     assert decided(resolve(PAYERS, DEPLOYER, Charge("7"), HOME)) == (HOME, "Explicit", "")
     assert isinstance(resolve(PAYERS, DEPLOYER, Charge("1"), HOME), BillingRefusal)
@@ -150,7 +150,7 @@ def test_a_service_account_with_an_entry_does_not_inherit() -> None:
     assert isinstance(check_change(payers, DEPLOYER, Charge("9"), HOME, HOME), BillingRefusal)
 
 
-def test_a_person_does_not_inherit() -> None:
+def test_a_user_does_not_inherit_a_charge() -> None:
     assert decided(resolve(PAYERS, who("bob"), NOTHING, HOME))[1] == "Default"
 
 
@@ -172,19 +172,19 @@ def test_a_person_does_not_inherit() -> None:
         (who("bob", "red"), Charge(team="x"), Charge(labels={"k": "v"}), None),
     ],
 )
-def test_who_may_change_who_pays(
+def test_a_change_of_the_payer_is_allowed_or_refused_by_the_rules(
     person: Requester, old: Charge, new: Charge, said: str | None
 ) -> None:
     refusal = check_change(PAYERS, person, old, new)
     assert (refusal is None) if said is None else (refusal is not None and said in refusal.message)
 
 
-def test_without_entries_anybody_may_change_but_not_clear_who_pays() -> None:
+def test_any_user_may_change_but_not_clear_the_payer_if_no_entries_exist() -> None:
     assert check_change(Payers(), who("bob"), Charge("1"), Charge("2")) is None
     assert check_change(Payers(), who("bob"), Charge("1"), NOTHING) is not None
 
 
-def test_under_sudo_what_depends_on_groups_is_refused_with_the_reason() -> None:
+def test_group_dependent_charges_are_refused_under_sudo_with_the_reason() -> None:
     sudoer = requester_of("bob", ["team-a-sudoers", "system:authenticated"], Names())
     created = resolve(PAYERS, sudoer, NOTHING)
     changed = check_change(PAYERS, sudoer, Charge("9"), Charge("1"))
@@ -195,7 +195,7 @@ def test_under_sudo_what_depends_on_groups_is_refused_with_the_reason() -> None:
     assert decided(resolve(PAYERS, alice, NOTHING)) == (ALICE.charge, "User", "")
 
 
-def test_while_groups_are_looked_up_nobody_is_charged_to_the_default() -> None:
+def test_a_user_whose_groups_are_pending_is_not_charged_to_the_default() -> None:
     waiting = requester_of("bob", ["system:authenticated"], Names(), None)
     found = resolve(PAYERS, waiting, NOTHING)
     assert isinstance(found, BillingRefusal)
@@ -224,7 +224,7 @@ def test_thousands_of_cost_centres_are_not_all_listed() -> None:
 
 
 @given(some.payers, some.requesters, some.wishes, st.permutations(range(6)))
-def test_neither_the_order_of_entries_nor_that_of_groups_matters(
+def test_the_order_of_entries_and_groups_does_not_matter(
     payers: Payers, person: Requester, asked: Charge, order: list[int]
 ) -> None:
     shuffled = Payers(
@@ -239,7 +239,7 @@ def test_neither_the_order_of_entries_nor_that_of_groups_matters(
 
 
 @given(some.payers, some.requesters, some.wishes)
-def test_a_group_that_nothing_mentions_changes_nothing(
+def test_a_group_without_entries_does_not_change_the_result(
     payers: Payers, person: Requester, asked: Charge
 ) -> None:
     more = Requester(person.username, person.groups | {"choir", "system:authenticated"})
@@ -247,7 +247,9 @@ def test_a_group_that_nothing_mentions_changes_nothing(
 
 
 @given(some.payers, some.requesters)
-def test_equal_claims_are_one(payers: Payers, person: Requester) -> None:
+def test_claims_with_equal_cost_centers_are_not_ambiguous(
+    payers: Payers, person: Requester
+) -> None:
     """Whoever has one cost centre by all their entries is never asked to choose."""
     claims = payers.claims(person)
     assume(len({claim.charge.cost_center for claim in claims}) == 1)
@@ -257,7 +259,7 @@ def test_equal_claims_are_one(payers: Payers, person: Requester) -> None:
 
 
 @given(some.payers, some.requesters, some.wishes)
-def test_nobody_gets_a_cost_centre_that_no_rule_gives_them(
+def test_a_user_is_charged_only_to_claimed_or_default_cost_centers(
     payers: Payers, person: Requester, asked: Charge
 ) -> None:
     found = resolve(payers, person, asked)
@@ -270,7 +272,7 @@ def test_nobody_gets_a_cost_centre_that_no_rule_gives_them(
 
 
 @given(some.payers, some.requesters, some.charges, some.charges)
-def test_a_change_gives_nobody_what_creation_would_not(
+def test_a_change_of_the_payer_allows_nothing_that_creation_refuses(
     payers: Payers, person: Requester, old: Charge, new: Charge
 ) -> None:
     assume(old.cost_center != new.cost_center)
@@ -279,7 +281,7 @@ def test_a_change_gives_nobody_what_creation_would_not(
 
 
 @given(some.payers, some.requesters, some.wishes)
-def test_what_is_asked_for_is_what_is_written(
+def test_the_requested_charge_is_not_overridden(
     payers: Payers, person: Requester, asked: Charge
 ) -> None:
     found = resolve(payers, person, asked)
@@ -298,14 +300,14 @@ def test_a_refusal_names_every_claim(payers: Payers, person: Requester, asked: C
 
 
 @given(some.payers, some.requesters)
-def test_a_refusals_advice_is_accepted(payers: Payers, person: Requester) -> None:
+def test_a_resolved_charge_can_be_requested_explicitly(payers: Payers, person: Requester) -> None:
     """Whoever copies what they got, and creates it again, gets the same."""
     found = resolve(payers, person, NOTHING)
     assume(isinstance(found, Resolution) and found.source is not BillingSource.AMBIGUOUS)
     assert decided(found)[0] == decided(resolve(payers, person, decided(found)[0]))[0]
 
 
-def test_who_is_in_too_many_groups_is_told_so_and_not_charged_to_somebody_else() -> None:
+def test_a_user_in_too_many_groups_is_refused_with_the_reason() -> None:
     person = Requester("bob", crowded=True)
     for asked in (NOTHING, Charge("1")):
         refusal = resolve(PAYERS, person, asked)

@@ -32,13 +32,13 @@ def alone(program: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_plugin_imports_the_standard_library_and_its_neighbours(module: Path) -> None:
+def test_a_plugin_imports_only_the_standard_library_and_the_plugins_package(module: Path) -> None:
     for name in imported(module):
         known = name.partition(".")[0] in sys.stdlib_module_names
         assert known or f"{name}.".startswith(f"{OURS}."), name
 
 
-def test_every_plugin_is_imported_where_nothing_is_installed() -> None:
+def test_every_plugin_can_be_imported_without_installed_packages() -> None:
     paths = [path.relative_to(SOURCE).with_suffix("") for path in MODULES]
     names = [".".join(path.parts) for path in paths if path.name != "__init__"]
     program = f"import importlib; [importlib.import_module(name) for name in {names}]; "
@@ -58,7 +58,7 @@ def test_every_plugin_is_imported_where_nothing_is_installed() -> None:
         "sudo.check",
     ],
 )
-def test_no_command_waits_for_what_takes_long_to_import(modules: str) -> None:
+def test_no_command_imports_slow_modules(modules: str) -> None:
     slow = {"asyncio", "enum", "importlib", "json", "pathlib", "re", "subprocess", "typing"}
     names = [f"{OURS}.{name}" for name in modules.split()]
     done = alone(f"[__import__(name) for name in {names}]; print(*sys.modules)")
@@ -66,13 +66,13 @@ def test_no_command_waits_for_what_takes_long_to_import(modules: str) -> None:
     assert not slow & set(done.stdout.split())
 
 
-def test_the_package_depends_on_nothing_and_its_server_is_an_extra() -> None:
+def test_the_package_has_no_dependencies_and_the_server_is_an_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dependencies"] == []
     assert any(one.startswith("kopf") for one in project["optional-dependencies"]["server"])
 
 
-def test_the_server_says_how_to_install_it_where_only_the_plugins_are() -> None:
+def test_the_server_command_explains_its_installation_if_only_plugins_are_installed() -> None:
     done = alone("from lnamespace.console import main; sys.exit(main())")
     assert (done.returncode, done.stdout) == (1, "")
     assert "only the kubectl plugins are installed here" in done.stderr

@@ -46,7 +46,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     return Server(tmp_path / "kubectl")
 
 
-def test_a_request_finds_the_lcluster_and_the_next_one_knows_it(server: Server) -> None:
+def test_the_base_path_of_a_server_is_detected_and_remembered(server: Server) -> None:
     assert Kubectl().start_get("/apis").reply().out == "answered\n"
     assert server.asked == [
         "get --raw /apis",
@@ -57,13 +57,15 @@ def test_a_request_finds_the_lcluster_and_the_next_one_knows_it(server: Server) 
     assert server.asked[3:] == ["get --raw /clusters/acme/api"]
 
 
-def test_what_is_sent_is_sent_once_more(server: Server) -> None:
+def test_a_request_body_is_sent_again_with_the_base_path(server: Server) -> None:
     reply = Kubectl(("--context=acme",)).start_raw("create", "/x", {"a": 1}).reply()
     assert reply.out == '{"a":1}answered\n'
     assert server.asked[-1] == "create --raw /clusters/acme/x -f - --context=acme"
 
 
-def test_another_context_or_kubeconfig_is_asked_anew(server: Server, tmp_path: Path) -> None:
+def test_the_base_path_is_detected_again_for_another_context_or_kubeconfig(
+    server: Server, tmp_path: Path
+) -> None:
     Kubectl().start_get("/apis").reply()
     Kubectl(("--context=other",)).start_get("/apis").reply()
     assert server.asked[3] == "get --raw /apis --context=other"
@@ -72,7 +74,7 @@ def test_another_context_or_kubeconfig_is_asked_anew(server: Server, tmp_path: P
     assert server.asked[6] == "get --raw /apis"
 
 
-def test_the_server_of_the_command_line_counts(server: Server) -> None:
+def test_the_base_path_is_taken_from_the_server_flag(server: Server) -> None:
     flags = (f"--server={GATEWAY}/",)
     assert Kubectl(flags).start_get("/apis").reply().out == "answered\n"
     assert not any("config view" in line for line in server.asked)
@@ -87,7 +89,7 @@ def test_the_server_of_the_command_line_counts(server: Server) -> None:
         (GATEWAY, "Error from server (Forbidden): no", 1),
     ],
 )
-def test_other_failures_are_told_as_they_are(
+def test_other_errors_are_reported_unchanged(
     address: str, refusal: str, questions: int, server: Server
 ) -> None:
     server.serve(address, refusal)
@@ -103,7 +105,7 @@ def test_other_failures_are_told_as_they_are(
         "Error from server (NotFound): the server could not find the requested resource",
     ],
 )
-def test_a_kubectl_that_puts_the_path_in_front_by_itself_is_noticed(
+def test_a_kubectl_version_that_adds_the_base_path_itself_is_detected(
     told: str, server: Server
 ) -> None:
     assert Kubectl().start_get("/apis").reply().out == "answered\n"
@@ -121,6 +123,6 @@ esac
     assert server.asked[-1] == "get --raw /api", "it is forgotten"
 
 
-def test_the_gateway_says_the_words_that_are_waited_for() -> None:
+def test_the_gateway_refuses_with_the_message_that_the_plugin_expects() -> None:
     refused = refusals.no_tenant("gateway.example.com")
     assert UNNAMED in str(refused)

@@ -55,13 +55,13 @@ def kubectl(tmp_path: Path) -> Path:
         ("revoke", "team-a", "\udcff"),
     ],
 )
-def test_a_bad_name_or_flag_has_no_choices(argv: tuple[str, ...], kubectl: Path) -> None:
+def test_an_invalid_name_or_flag_has_no_completions(argv: tuple[str, ...], kubectl: Path) -> None:
     assert complete("lns", kubectl, *argv) == (0, NOTHING, "")
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("argv", [("describe", ""), ("revoke", "team-a", "")])
-def test_what_the_cluster_answers_wrongly_has_no_choices(
+def test_a_malformed_response_of_the_cluster_gives_no_completions(
     answer: str, argv: tuple[str, ...], kubectl: Path
 ) -> None:
     kubectl.write_text(f"#!/bin/sh\n{ANSWERS[answer]}\n")
@@ -69,5 +69,5 @@ def test_what_the_cluster_answers_wrongly_has_no_choices(
 
 
 @pytest.mark.parametrize("function", ["lns", "sudo"])
-def test_without_kubectl_there_are_no_choices(function: str, tmp_path: Path) -> None:
+def test_a_missing_kubectl_gives_no_completions(function: str, tmp_path: Path) -> None:
     assert complete(function, tmp_path / "none", "describe", "") == (0, NOTHING, "")

@@ -17,14 +17,14 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def test_a_client_dry_run_asks_the_cluster_nothing(asked: Path) -> None:
+def test_a_client_side_dry_run_sends_no_request_to_the_cluster(asked: Path) -> None:
     """Validation asked it twice whether it could check the object, and then did not."""
     assert create_lnamespace(["x", "--dry-run=client"]) == 0
     assert "--validate=false" in asked.read_text().splitlines()[0]
 
 
 @pytest.mark.parametrize("flags", [["--dry-run=server"], ["--wait=false"]])
-def test_fields_that_the_cluster_does_not_know_are_not_dropped(
+def test_server_side_requests_keep_the_validation_of_unknown_fields(
     flags: list[str], asked: Path
 ) -> None:
     assert create_lnamespace(["x", *flags]) == 0
@@ -42,7 +42,7 @@ dial tcp: lookup x: no such host
 
 
 @pytest.mark.parametrize("said", NO_CLUSTER)
-def test_a_cluster_that_cannot_be_reached_is_told_with_what_to_do(
+def test_an_unreachable_cluster_is_reported_with_a_remedy(
     said: str, asked: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = asked.with_name("words")

@@ -83,14 +83,16 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SUFFIX_VARIABLE, "")
 
 
-def test_where_the_default_group_is_nothing_is_asked(cluster: Cluster) -> None:
+def test_an_existing_default_group_needs_no_discovery(cluster: Cluster) -> None:
     tried, run = command("tenancy.loblaw.digital")
     assert discovering(run, []) == 0
     assert tried == ["tenancy.loblaw.digital"]
     assert cluster.requests == []
 
 
-def test_what_somebody_says_is_done(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suffix_of_the_environment_variable_is_used_without_discovery(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(SUFFIX_VARIABLE, "example.com")
     cluster.serves(example_org="lnamespaces")
     tried, run = command("tenancy.example.org")
@@ -101,7 +103,7 @@ def test_what_somebody_says_is_done(cluster: Cluster, monkeypatch: pytest.Monkey
     assert cluster.requests == []
 
 
-def test_the_one_that_is_there_is_found_and_remembered(
+def test_the_only_existing_group_is_discovered_and_remembered(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Others have such groups too, of other kinds.
@@ -118,7 +120,7 @@ def test_the_one_that_is_there_is_found_and_remembered(
 
 
 @pytest.mark.parametrize("change", ["context", "flag", "age", "damage"])
-def test_what_is_remembered_is_of_one_cluster_and_not_for_ever(
+def test_a_remembered_group_is_limited_to_one_cluster_and_expires(
     change: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     cluster.serves(example_com="lnamespaces")
@@ -136,7 +138,7 @@ def test_what_is_remembered_is_of_one_cluster_and_not_for_ever(
     assert tried[2:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
 
 
-def test_where_there_is_no_kubeconfig_the_group_is_looked_for_each_time(
+def test_the_group_is_discovered_each_time_without_a_kubeconfig(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "kubeconfig").unlink()
@@ -149,7 +151,7 @@ def test_where_there_is_no_kubeconfig_the_group_is_looked_for_each_time(
 
 
 @pytest.mark.parametrize("flag", [("--kubeconfig", "mine"), ("--kubeconfig=mine",)])
-def test_the_kubeconfig_that_a_flag_names_is_another_after_a_change(
+def test_a_changed_kubeconfig_named_by_a_flag_causes_new_discovery(
     flag: tuple[str, ...], cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -167,7 +169,7 @@ def test_the_kubeconfig_that_a_flag_names_is_another_after_a_change(
 
 
 @pytest.mark.parametrize("server", [("--server=https://a",), ("-s", "a"), ("-shttps://a",)])
-def test_a_token_behind_a_flag_that_has_its_value_is_written_nowhere(
+def test_a_token_on_the_command_line_is_not_written_to_the_cache(
     server: tuple[str, ...], cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.serves(example_com="lnamespaces")
@@ -177,7 +179,7 @@ def test_a_token_behind_a_flag_that_has_its_value_is_written_nowhere(
     assert "secret" not in written
 
 
-def test_what_was_remembered_and_is_gone_is_looked_for_again(
+def test_a_remembered_group_that_is_gone_causes_new_discovery(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.serves(example_com="lnamespaces")
@@ -189,13 +191,13 @@ def test_what_was_remembered_and_is_gone_is_looked_for_again(
     assert tried == ["tenancy.example.com", "tenancy.loblaw.digital"]
 
 
-def test_of_several_the_user_is_asked_which(cluster: Cluster) -> None:
+def test_the_user_must_choose_among_several_groups(cluster: Cluster) -> None:
     cluster.serves(b_example="lnamespaces", a_example="lnamespaces")
     with pytest.raises(PluginError, match=r"SUFFIX to one of: a[.]example, b[.]example"):
         discovering(command()[1], [])
 
 
-def test_a_refusal_by_the_group_that_is_there_stands(cluster: Cluster) -> None:
+def test_a_refusal_by_the_default_group_is_reported_without_discovery(cluster: Cluster) -> None:
     cluster.serves(loblaw_digital="lnamespaces", example_com="lnamespaces")
     tried, run = command("tenancy.example.com")
     with pytest.raises(PluginError) as caught:
@@ -218,14 +220,14 @@ def test_an_lnamespace_of_another_instance_is_found_by_its_name(
     assert tried[2:] == ["tenancy.loblaw.digital", "tenancy.example.com"]
 
 
-def test_a_cluster_that_does_not_answer_changes_nothing(cluster: Cluster) -> None:
+def test_an_unreachable_cluster_leaves_the_original_error(cluster: Cluster) -> None:
     with pytest.raises(PluginError) as caught:
         discovering(command()[1], [])
     assert caught.value is REFUSAL
     assert cluster.requests == ["/apis"]
 
 
-def test_who_has_no_home_asks_each_time(
+def test_the_group_is_discovered_each_time_without_a_usable_cache_directory(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()

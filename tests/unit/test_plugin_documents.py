@@ -31,7 +31,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_is_written_is_read_by_json_and_by_us(value: object) -> None:
+def test_serialized_json_is_parsed_alike_by_the_json_module_and_the_plugins(value: object) -> None:
     for text in (dumps(value), json.dumps(value, indent=2, ensure_ascii=False)):
         assert json.loads(text) == value
         assert loads(f" {text}\n") == value
@@ -45,11 +45,11 @@ def read(parse: Callable[[str], object], text: str) -> object:
 
 
 @given(st.text(alphabet='[]{}",:0123456789.eE+-truefalsn \\u', max_size=12))
-def test_what_json_refuses_is_refused(text: str) -> None:
+def test_text_refused_by_the_json_module_is_refused(text: str) -> None:
     assert read(loads, text) == read(json.loads, text)
 
 
-def test_without_the_parts_in_c_the_module_json_reads_and_writes() -> None:
+def test_the_json_module_is_used_if_the_c_accelerator_is_missing() -> None:
     """PyPy has no `make_scanner`, and CPython promises nothing about its own."""
     code = (
         "import sys, _json; del _json.make_scanner; "
@@ -60,20 +60,20 @@ def test_without_the_parts_in_c_the_module_json_reads_and_writes() -> None:
     assert out.stdout == '{"a":[1,null,"\\u00e4"]}\n'
 
 
-def test_other_values_have_no_form() -> None:
+def test_unsupported_values_raise_type_error() -> None:
     with pytest.raises(TypeError, match="set has no form in JSON"):
         dumps({"a": {1}})
 
 
 @pytest.mark.parametrize("out", ["<html>Sign in</html>\n", "[]", "", "{", "{} {}", "null"])
-def test_an_answer_that_is_no_object_is_told_in_words(out: str) -> None:
+def test_a_response_that_is_no_object_gives_a_readable_error(out: str) -> None:
     """A proxy that asks for a login answers with a page, and with success."""
     with pytest.raises(PluginError, match="did not answer with a Kubernetes object") as caught:
         Reply(0, out, "").document()
     assert (" ".join(out.split()) or "nothing") in str(caught.value)
 
 
-def test_the_deepest_document_of_the_api_server_is_read() -> None:
+def test_json_nested_as_deeply_as_the_api_server_allows_is_parsed() -> None:
     limit = sys.getrecursionlimit()
     try:
         found = loads('{"a":' * 9_990 + "{}" + "}" * 9_990)

@@ -18,12 +18,14 @@ ANY = st.lists(
 
 
 @given(ANY)
-def test_a_command_line_in_pieces_is_still_the_same_command_line(argv: list[str]) -> None:
+def test_a_parsed_command_line_can_be_joined_to_the_original(argv: list[str]) -> None:
     assert read(tuple(argv)).argv == tuple(argv)
 
 
 @given(ANY, ANY)
-def test_nothing_behind_the_dashes_is_read(before: list[str], behind: list[str]) -> None:
+def test_arguments_after_the_double_dash_are_not_parsed(
+    before: list[str], behind: list[str]
+) -> None:
     # A flag that still waits for its value takes the dashes themselves, as in kubectl.
     front = scan(before, FlagTable(VALUED, SHORTS))
     whole = scan([*before, "--", *behind], FlagTable(VALUED, SHORTS))
@@ -60,7 +62,9 @@ def test_every_spelling_of_the_namespace_is_found(argv: list[str]) -> None:
         ["get", "-n"],
     ],
 )
-def test_what_only_looks_like_a_namespace_is_not_one(argv: list[str]) -> None:
+def test_arguments_that_only_resemble_the_namespace_flag_are_not_parsed_as_it(
+    argv: list[str],
+) -> None:
     assert read(tuple(argv)).last("namespace") is None
 
 
@@ -72,7 +76,7 @@ FLAGS = Flags(
 )
 
 
-def test_our_flags_and_kubectls_may_stand_anywhere() -> None:
+def test_own_flags_and_kubectl_flags_may_be_anywhere_in_the_command_line() -> None:
     arguments = parse(["--context=c", "a", "--user", "u", "-oyaml", "--as", "x", "b"], FLAGS)
     assert arguments.words == ("a", "b")
     assert arguments.all("user") == ("u",)
@@ -97,11 +101,11 @@ def test_a_flag_that_is_not_known_is_refused(argv: list[str], message: str) -> N
     ("argv", "expected"),
     [([], True), (["--wait"], True), (["--wait=false"], False), (["--wait=false", "--wait"], True)],
 )
-def test_switches(argv: list[str], expected: bool) -> None:
+def test_a_boolean_flag_is_parsed_with_and_without_a_value(argv: list[str], expected: bool) -> None:
     assert parse(argv, FLAGS).switch("wait", default=True) is expected
 
 
-def test_a_switch_is_true_or_false() -> None:
+def test_a_boolean_flag_accepts_only_true_or_false() -> None:
     with pytest.raises(UsageError):
         parse(["--wait=perhaps"], FLAGS).switch("wait")
 
@@ -110,7 +114,7 @@ def test_a_switch_is_true_or_false() -> None:
     ("typed", "meant"),
     [("--usr=bob", "--user"), ("--outptu", "--output"), ("--xyzzy", ""), ("-z", "")],
 )
-def test_a_misspelt_flag_is_told_with_the_one_that_was_meant(typed: str, meant: str) -> None:
+def test_a_misspelt_flag_is_reported_with_a_suggestion(typed: str, meant: str) -> None:
     flags = Flags(valued=frozenset(("user", "output")), switches=frozenset(("watch",)))
     with pytest.raises(UsageError) as caught:
         parse([typed], flags)

@@ -28,7 +28,7 @@ TOUCHED = (
 
 
 @pytest.mark.parametrize("hand_over", [become_kubectl, run_kubectl])
-def test_signals_are_as_before_where_kubectl_cannot_be_started(
+def test_signal_handlers_are_unchanged_if_kubectl_cannot_be_started(
     hand_over: Callable[[list[str]], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With SIGPIPE at its default a process ends at its next write to a closed socket."""
@@ -39,7 +39,7 @@ def test_signals_are_as_before_where_kubectl_cannot_be_started(
     assert {number: signal.getsignal(number) for number in TOUCHED} == before
 
 
-def test_no_program_outlives_the_command_that_started_it(tmp_path: Path) -> None:
+def test_child_processes_are_ended_with_the_command_that_started_them(tmp_path: Path) -> None:
     """After an error nobody reads the answers; one may wait for a login all the same."""
     kubectl = tmp_path / "kubectl"
     kubectl.write_text('#!/bin/sh\necho $$ > "$0.pid"\nexec sleep 60 <&- >&- 2>&-\n')
@@ -70,7 +70,7 @@ def test_no_program_outlives_the_command_that_started_it(tmp_path: Path) -> None
         os.kill(int(Path(written).read_text()), 0)
 
 
-def test_a_closed_output_is_no_defect() -> None:
+def test_a_closed_output_is_not_an_error() -> None:
     program = "from lnamespace.plugins.commands.lns import main; main()"
     command = f'exec "$0" -S -c "{program}" --help >&- 2>&-'
     environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT)}

@@ -145,7 +145,7 @@ MINE = "https://gateway.example.com/mine"
         (("--gateway=https://other",), "--server=https://other/mine CA --embed-certs=true"),
     ],
 )
-def test_a_context_leads_to_ones_lnamespaces(
+def test_a_context_for_the_own_lnamespaces_is_written(
     flags: tuple[str, ...],
     server: str,
     kubectl: Recorded,
@@ -158,7 +158,7 @@ def test_a_context_leads_to_ones_lnamespaces(
     assert 'context "mine" leads to your LNamespaces (https://' in capsys.readouterr().out
 
 
-def test_a_cluster_without_the_door_says_so(kubectl: Recorded) -> None:
+def test_a_cluster_without_a_gateway_for_own_lnamespaces_is_an_error(kubectl: Recorded) -> None:
     with pytest.raises(PluginError, match="--mine --gateway https://HOST"):
         run_subcommand(["kubeconfig", "--mine"])
     with pytest.raises(UsageError, match="takes no NAME"):
@@ -166,13 +166,15 @@ def test_a_cluster_without_the_door_says_so(kubectl: Recorded) -> None:
     assert kubectl.written == []
 
 
-def test_flags_that_lead_to_the_platform_do_not_reach_what_is_written(kubectl: Recorded) -> None:
+def test_connection_flags_of_the_host_cluster_are_not_written_to_the_context(
+    kubectl: Recorded,
+) -> None:
     flags = ["--context=platform", "--server=https://x", "--token=t", "--kubeconfig=/f"]
     assert run_subcommand(["kubeconfig", "acme", *flags]) == 0
     assert kubectl.written == [f"{SET_CLUSTER} --kubeconfig=/f", f"{SET_CONTEXT} --kubeconfig=/f"]
 
 
-def test_the_same_context_is_written_once_more(kubectl: Recorded) -> None:
+def test_an_existing_context_of_the_same_lcluster_is_overwritten(kubectl: Recorded) -> None:
     acme = {"name": "acme", "cluster": {"server": SERVER, "insecure-skip-tls-verify": True}}
     mine = {"name": "acme", "context": {"cluster": "acme", "user": "other"}}
     kubectl.configure(
@@ -192,7 +194,9 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("case", FOREIGN)
-def test_entries_that_lead_elsewhere_are_left_alone(case: str, kubectl: Recorded) -> None:
+def test_existing_entries_for_other_servers_are_not_overwritten_without_force(
+    case: str, kubectl: Recorded
+) -> None:
     (kind,) = FOREIGN[case]
     kubectl.configure(CONFIG | {kind: [*CONFIG[kind], *FOREIGN[case][kind]]})
     with pytest.raises(PluginError, match="nothing was changed"):
@@ -214,7 +218,7 @@ def test_a_printed_context_changes_no_kubeconfig(
     assert not any(os.path.exists(folder) for folder in folders)  # noqa: PTH110 - a list of texts
 
 
-def test_without_an_address_the_flags_give_it(kubectl: Recorded, tmp_path: Path) -> None:
+def test_the_gateway_address_can_be_given_by_flags(kubectl: Recorded, tmp_path: Path) -> None:
     kubectl.answer({**LCLUSTER, "status": {}})
     with pytest.raises(PluginError, match="--gateway https://HOST --gateway-ca FILE"):
         run_subcommand(["kubeconfig", "acme"])
@@ -226,13 +230,13 @@ def test_without_an_address_the_flags_give_it(kubectl: Recorded, tmp_path: Path)
     assert kubectl.certificates == PEM
 
 
-def test_a_gateway_that_clients_trust_already_needs_no_certificates(kubectl: Recorded) -> None:
+def test_no_certificates_are_written_for_a_publicly_trusted_gateway(kubectl: Recorded) -> None:
     kubectl.answer({**LCLUSTER, "status": {"address": SERVER}})
     assert run_subcommand(["kubeconfig", "acme"]) == 0
     assert kubectl.written[0] == f"config set-cluster acme --server={SERVER}"
 
 
-def test_the_proxy_of_the_platform_is_taken_over(kubectl: Recorded) -> None:
+def test_the_proxy_of_the_host_cluster_is_copied(kubectl: Recorded) -> None:
     proxied = {"server": "https://platform", "proxy-url": "http://proxy:3128"}
     kubectl.configure({**CONFIG, "clusters": [{"name": "platform", "cluster": proxied}]})
     assert run_subcommand(["kubeconfig", "acme"]) == 0
@@ -250,7 +254,7 @@ def test_the_proxy_of_the_platform_is_taken_over(kubectl: Recorded) -> None:
         ),
     ],
 )
-def test_without_a_login_it_is_said_that_one_is_needed(
+def test_a_context_without_a_user_is_an_error(
     config: dict[str, Any], told: str, kubectl: Recorded
 ) -> None:
     kubectl.configure(config)
@@ -259,14 +263,14 @@ def test_without_a_login_it_is_said_that_one_is_needed(
 
 
 @pytest.mark.parametrize("words", [[], ["acme", "b"], ["acme", "--user=x"], ["acme", "--for=8h"]])
-def test_a_wrong_command_line_asks_nothing(words: list[str], kubectl: Recorded) -> None:
+def test_an_invalid_command_line_sends_no_request(words: list[str], kubectl: Recorded) -> None:
     with pytest.raises(UsageError):
         run_subcommand(["kubeconfig", *words])
     assert not kubectl.path.with_name("kubectl.asked").exists()
 
 
 @pytest.mark.parametrize("name", ["a.b", "..", "a-b", "A", "a", "1a", "a" * 21, "lc/a-b"])
-def test_a_name_that_no_lcluster_has_is_not_asked_for(name: str, kubectl: Recorded) -> None:
+def test_an_invalid_lcluster_name_sends_no_request(name: str, kubectl: Recorded) -> None:
     with pytest.raises(KubectlError, match="2 to 20 lower case letters and digits"):
         run_subcommand(["kubeconfig", name])
     assert not kubectl.path.with_name("kubectl.asked").exists()
@@ -289,7 +293,7 @@ def test_a_name_that_no_lcluster_has_is_not_asked_for(name: str, kubectl: Record
         (by_name, "https://gw.io:8443", True, ("https://gw.io:8443", "acme.gw.io")),
     ],
 )
-def test_an_lcluster_is_reached_by_a_path_or_by_a_name(
+def test_an_lcluster_is_addressed_by_path_or_by_server_name(
     choose: Any, server: str, given: bool, expected: tuple[str, str]
 ) -> None:
     found = choose(server, "acme", given)
@@ -313,19 +317,19 @@ def test_an_lcluster_is_reached_by_a_path_or_by_a_name(
     ],
 )
 @pytest.mark.parametrize("choose", [by_path, by_name])
-def test_no_login_is_sent_to_what_is_no_https_address(choose: Any, server: str) -> None:
+def test_a_server_address_without_https_is_refused(choose: Any, server: str) -> None:
     with pytest.raises(PluginError, match="is not https://HOST"):
         choose(server, "acme")
 
 
 @pytest.mark.parametrize("server", ["https://10.0.0.1", "https://[::1]:8443"])
-def test_a_number_cannot_be_named_in_the_handshake(server: str) -> None:
+def test_an_ip_address_cannot_be_used_as_a_tls_server_name(server: str) -> None:
     with pytest.raises(PluginError, match="needs a gateway with a name"):
         by_name(server, "acme")
 
 
 @pytest.mark.parametrize("bundle", ["x", "AAAA", "!", "-----"])
-def test_a_ca_that_is_no_certificate_is_not_written(bundle: str, kubectl: Recorded) -> None:
+def test_an_invalid_ca_bundle_is_not_written(bundle: str, kubectl: Recorded) -> None:
     kubectl.answer({**LCLUSTER, "status": {"address": SERVER, "caBundle": bundle}})
     with pytest.raises(PluginError, match="no certificate in PEM"):
         run_subcommand(["kubeconfig", "acme"])
@@ -335,7 +339,7 @@ def test_a_ca_that_is_no_certificate_is_not_written(bundle: str, kubectl: Record
 # --- kubectl create lcluster ---
 
 
-def test_when_it_returns_a_context_leads_to_the_new_lcluster(
+def test_a_created_lcluster_has_a_usable_context_when_the_command_returns(
     kubectl: Recorded, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert create_lcluster(["acme", "--cost-center=R-42", "--sudoer=bob"]) == 0
@@ -356,7 +360,7 @@ def test_when_it_returns_a_context_leads_to_the_new_lcluster(
     assert "Use it with: kubectl --context acme get ns" in err
 
 
-def test_who_has_no_access_gets_no_context(
+def test_a_creator_without_access_gets_no_context(
     kubectl: Recorded, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kubectl.answer({**LCLUSTER, "spec": {"users": [{"kind": "User", "name": "bob"}]}})
@@ -366,20 +370,20 @@ def test_who_has_no_access_gets_no_context(
 
 
 @pytest.mark.parametrize("flag", ["--dry-run=server", "--dry-run=client", "--wait=false"])
-def test_what_is_not_waited_for_gives_no_context(flag: str, kubectl: Recorded) -> None:
+def test_a_dry_run_or_unwaited_creation_writes_no_context(flag: str, kubectl: Recorded) -> None:
     assert create_lcluster(["acme", flag]) == 0
     assert kubectl.written == []
     assert len(kubectl.asked) == 1
 
 
 @pytest.mark.parametrize("flag", ["--profile=big", "--name=x"])
-def test_flags_that_an_lcluster_has_not_are_refused(flag: str, kubectl: Recorded) -> None:
+def test_flags_that_do_not_apply_to_an_lcluster_are_refused(flag: str, kubectl: Recorded) -> None:
     with pytest.raises(UsageError, match="unknown flag"):
         create_lcluster(["acme", flag])
     assert not kubectl.path.with_name("kubectl.asked").exists()
 
 
-def test_an_lcluster_that_cannot_become_ready_is_told_at_once(kubectl: Recorded) -> None:
+def test_an_lcluster_that_cannot_become_ready_is_reported_immediately(kubectl: Recorded) -> None:
     condition = {"type": "Ready", "status": "False", "reason": "Conflict", "message": "taken"}
     kubectl.answer({**LCLUSTER, "status": {"observedGeneration": 1, "conditions": [condition]}})
     with pytest.raises(PluginError) as caught:
@@ -390,7 +394,9 @@ def test_an_lcluster_that_cannot_become_ready_is_told_at_once(kubectl: Recorded)
     )
 
 
-def test_the_help_of_both_commands_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_both_commands_shows_the_use_of_the_context(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert create_lcluster(["--help"]) == 0
     assert run_subcommand(["kubeconfig", "--help"]) == 0
     assert capsys.readouterr().out.count("kubectl --context acme get ns") == 2

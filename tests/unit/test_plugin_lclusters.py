@@ -69,24 +69,26 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("lclusters.tenancy.loblaw.digital/acme", LCLUSTER, "acme"),
     ],
 )
-def test_an_object_is_read_as_kubectl_writes_it(word: str, kind: object, name: str) -> None:
+def test_an_object_reference_is_parsed_as_kubectl_writes_it(
+    word: str, kind: object, name: str
+) -> None:
     assert read_target(word) == (kind, name)
 
 
 @pytest.mark.parametrize("kind", [LNAMESPACE, LCLUSTER])
-def test_what_is_advised_can_be_read(kind: Any) -> None:
+def test_a_suggested_object_reference_can_be_parsed(kind: Any) -> None:
     assert read_target(typed("acme", kind)) == (kind, "acme")
 
 
 @pytest.mark.parametrize(
     "word", ["pod/acme", "lc.example.com/acme", "lc/", "lc/a-b", "lc/a/b", "lc/../x", "/acme"]
 )
-def test_anything_else_is_refused(word: str) -> None:
+def test_other_object_references_are_refused(word: str) -> None:
     with pytest.raises((UsageError, KubectlError)):
         read_target(word)
 
 
-def test_access_to_an_lcluster_is_given_as_to_an_lnamespace(
+def test_access_to_an_lcluster_is_granted_like_access_to_an_lnamespace(
     kubectl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_subcommand(["grant", "lc/acme", "--user", "bob"]) == 0
@@ -99,19 +101,19 @@ def test_access_to_an_lcluster_is_given_as_to_an_lnamespace(
     assert asked[2] == f"get --raw {PATH}"
 
 
-def test_the_last_who_could_change_it_stays(kubectl: Path) -> None:
+def test_the_last_manager_of_an_lcluster_cannot_be_revoked(kubectl: Path) -> None:
     with pytest.raises(PluginError, match="nobody could change this LCluster any more"):
         run_subcommand(["revoke", "lc/acme", "mia", "sue"])
     assert not kubectl.with_name("kubectl.sent").exists()
 
 
-def test_what_an_lcluster_has_not_is_not_set(kubectl: Path) -> None:
+def test_setting_a_field_that_an_lcluster_lacks_is_refused(kubectl: Path) -> None:
     with pytest.raises(UsageError, match="an LCluster has no --profile"):
         run_subcommand(["set", "lc/acme", "--profile=big"])
     assert not kubectl.with_name("kubectl.asked").exists()
 
 
-def test_an_object_is_named_as_kubectl_does(
+def test_the_name_output_format_follows_kubectl(
     kubectl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert kubectl.exists()
@@ -119,7 +121,7 @@ def test_an_object_is_named_as_kubectl_does(
     assert capsys.readouterr().out == "lcluster.tenancy.loblaw.digital/acme\n"
 
 
-def test_the_page_of_an_lcluster_says_where_it_is_and_who_may_what(
+def test_describe_shows_the_address_and_the_members_of_an_lcluster(
     kubectl: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert kubectl.exists()
@@ -146,7 +148,7 @@ def test_the_page_of_an_lcluster_says_where_it_is_and_who_may_what(
         ("eve", []),
     ],
 )
-def test_the_page_tells_each_what_they_can_do(name: str, told: list[str]) -> None:
+def test_describe_shows_the_commands_available_to_the_caller(name: str, told: list[str]) -> None:
     page = lcluster_page(ACME, Caller(name, ()), NOW, colour=False)
     _, _, advice = page.partition("You:\n")
     assert [line.partition("kubectl ")[2].removeprefix("lns ") for line in advice.splitlines()] == (

@@ -59,7 +59,7 @@ def shown(lns: dict[str, Any], *records: dict[str, Any]) -> list[tuple[str, str,
     ]
 
 
-def test_the_oldest_comes_first_and_each_once() -> None:
+def test_payments_are_listed_once_in_chronological_order() -> None:
     assert shown(lns(3, **PRESENT, superseded=[FORMER]), record()) == [
         ("0", "as asked for", False, "waiting"),
         ("1", "by default", False, "written"),
@@ -67,39 +67,39 @@ def test_the_oldest_comes_first_and_each_once() -> None:
     ]
 
 
-def test_what_waits_is_waiting_whatever_else_is_known() -> None:
+def test_a_payment_with_a_pending_record_is_waiting() -> None:
     assert shown(lns(5, **PRESENT), record(generation=5))[0][3] == "waiting"
 
 
-def test_the_records_of_another_are_not_shown() -> None:
+def test_records_of_other_lnamespaces_are_not_shown() -> None:
     assert len(shown(lns(5, **PRESENT), record(lnamespaceUID="v"))) == 1
 
 
-def test_a_deletion_that_was_asked_for_is_no_payment() -> None:
+def test_a_pending_deletion_is_not_shown_as_a_payment() -> None:
     assert shown(lns(5, **PRESENT), record(operation="ENDING", generation=7)) == shown(
         lns(5, **PRESENT)
     )
 
 
-def test_who_may_not_see_the_records_is_told_what_is_known() -> None:
+def test_payments_are_shown_from_the_spec_without_access_to_the_records() -> None:
     assert payments(lns(5, **PRESENT), None)[0].ledger == "recorded"
     assert payments(lns(4, **PRESENT), None)[0].ledger == "due"
 
 
-def test_an_lnamespace_that_no_webhook_has_seen() -> None:
+def test_an_lnamespace_without_provenance_has_one_payment_without_source() -> None:
     row = payments(lns(costCenter="1"), ())[0]
     assert (row.generation, row.since, row.source, row.why) == (7, "", "", "")
     assert payments(lns(), ())[0].texts["cost_center"] == ""
 
 
-def test_a_group_cannot_write_its_own_reason() -> None:
+def test_placeholders_and_control_characters_in_a_group_name_are_not_interpreted() -> None:
     provenance = {**PRESENT["provenance"], "group": "{group}\x1b[2J"}  # type: ignore[dict-item]
     rows = payments(lns(5, **PRESENT | {"provenance": provenance}), ())
     assert rows[0].why == "the entry of group {group}\x1b[2J"
     assert "\x1b" not in table(rows)
 
 
-def test_the_table() -> None:
+def test_the_table_shows_all_columns_of_a_payment() -> None:
     line = table(payments(lns(5, **PRESENT), ())).splitlines()[1]
     assert re.split(r" {2,}", line) == [
         "2026-06-01T12:00:00Z",
@@ -115,7 +115,7 @@ def test_the_table() -> None:
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=2))
-def test_texts_come_out_as_they_went_in(text: str, labels: dict[str, str]) -> None:
+def test_texts_are_preserved_in_json_output(text: str, labels: dict[str, str]) -> None:
     rows = payments(lns(5, **PRESENT | {"costCenter": text, "labels": labels}), ())
     (found,) = json.loads(as_json("a", rows))
     assert (found["cost_center"], found["labels"]) == (text, labels)
@@ -133,7 +133,9 @@ def read_back(text: str, capsys: pytest.CaptureFixture[str], *, exact: bool) -> 
     "text",
     ["=1+1", "'=1", "\t=1", "a,b", 'a"b', "a\nb", "ünï", "'; DROP TABLE x", "-1", "'a", "a;=1"],
 )
-def test_a_csv_reader_reads_what_was_written(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_output_can_be_parsed_by_a_csv_reader(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert read_back(text, capsys, exact=True) == text
     safe = read_back(text, capsys, exact=False)
     assert safe == output.harmless(text)
@@ -141,5 +143,5 @@ def test_a_csv_reader_reads_what_was_written(text: str, capsys: pytest.CaptureFi
 
 
 @given(st.text(alphabet="'=-\t\n;a", max_size=6) | st.text())
-def test_a_cell_is_made_harmless_as_the_ledgers_own_command_does(text: str) -> None:
+def test_cells_are_escaped_as_the_ledger_command_does(text: str) -> None:
     assert harmless(text) == output.harmless(text)

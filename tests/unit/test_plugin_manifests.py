@@ -44,7 +44,7 @@ roleRef: {kind: ClusterRole, name: view, apiGroup: rbac.authorization.k8s.io}
         ("\x00 not: a manifest", set()),
     ],
 )
-def test_the_namespaces_of_a_file(text: str, found: set[str]) -> None:
+def test_the_namespaces_of_a_manifest_are_found(text: str, found: set[str]) -> None:
     assert namespaces(text) == found
 
 
@@ -64,7 +64,9 @@ objects = st.fixed_dictionaries(
 
 
 @given(st.lists(objects, min_size=1, max_size=3))
-def test_yaml_is_read_as_a_yaml_parser_reads_it(written: list[dict[str, object]]) -> None:
+def test_namespaces_found_in_yaml_equal_those_found_in_json(
+    written: list[dict[str, object]],
+) -> None:
     """JSON takes the exact road, so the two must agree on all that a YAML library writes."""
     as_yaml = yaml.safe_dump_all(written)
     assert namespaces(as_yaml) == namespaces(json.dumps({"kind": "List", "items": written}))

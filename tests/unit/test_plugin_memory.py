@@ -36,7 +36,7 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "lnamespace" / "kept"
 
 
-def test_what_is_remembered_is_known_until_it_is_forgotten(
+def test_a_remembered_value_is_recalled_until_it_is_forgotten(
     memory: FileCache, tmp_path: Path
 ) -> None:
     assert memory.recall("a") == ()
@@ -48,7 +48,7 @@ def test_what_is_remembered_is_known_until_it_is_forgotten(
     assert (memory.recall("a"), memory.recall("b")) == ((), ("x",))
 
 
-def test_what_is_remembered_is_not_for_ever(memory: FileCache) -> None:
+def test_a_remembered_value_expires(memory: FileCache) -> None:
     memory.remember("a", ("x",))
     assert memory._replace(seconds=0).recall("a") == ()
 
@@ -56,7 +56,7 @@ def test_what_is_remembered_is_not_for_ever(memory: FileCache) -> None:
 @pytest.mark.parametrize(
     "content", [b"\xff", b"x\ta\tb\n", b"99999999999\ta\tb\n", b"\n\n", b"1\ta"]
 )
-def test_a_damaged_file_is_as_good_as_none(
+def test_a_damaged_cache_file_is_ignored_and_replaced(
     content: bytes, memory: FileCache, tmp_path: Path
 ) -> None:
     memory.remember("b", ("x",))
@@ -67,12 +67,12 @@ def test_a_damaged_file_is_as_good_as_none(
 
 
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\u2028b", "a\x1eb"])
-def test_a_name_that_would_be_two_is_not_remembered(name: str, memory: FileCache) -> None:
+def test_a_value_with_separator_characters_is_not_remembered(name: str, memory: FileCache) -> None:
     memory.remember("a", (name,))
     assert memory.recall("a") == ()
 
 
-def test_a_file_that_somebody_else_has_put_there_is_not_obeyed(
+def test_a_cache_file_of_another_owner_is_ignored(
     memory: FileCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.remember("a", ("--as=somebody",))
@@ -81,7 +81,7 @@ def test_a_file_that_somebody_else_has_put_there_is_not_obeyed(
 
 
 @pytest.mark.parametrize("change", ["writable by a group", "writable by all", "a link"])
-def test_in_a_folder_that_others_may_write_nothing_is_read_or_written(
+def test_a_cache_directory_writable_by_others_is_not_used(
     change: str, memory: FileCache, tmp_path: Path
 ) -> None:
     memory.remember("a", ("--as=somebody",))
@@ -97,7 +97,7 @@ def test_in_a_folder_that_others_may_write_nothing_is_read_or_written(
     assert [path.name for path in folder.iterdir()] == ["kept"]
 
 
-def test_a_link_that_waits_for_our_number_is_not_written_through(
+def test_a_symbolic_link_at_the_temporary_file_is_not_followed(
     memory: FileCache, tmp_path: Path
 ) -> None:
     memory.remember("a", ("x",))
@@ -110,26 +110,28 @@ def test_a_link_that_waits_for_our_number_is_not_written_through(
     assert [path.name for path in kept(tmp_path).parent.iterdir()] == ["kept"]
 
 
-def test_a_link_in_place_of_the_file_is_not_read(memory: FileCache, tmp_path: Path) -> None:
+def test_a_symbolic_link_at_the_cache_file_is_not_followed(
+    memory: FileCache, tmp_path: Path
+) -> None:
     memory.remember("a", ("x",))
     kept(tmp_path).rename(tmp_path / "other")
     kept(tmp_path).symlink_to(tmp_path / "other")
     assert memory.recall("a") == ()
 
 
-def test_nothing_is_remembered_under_no_key(memory: FileCache, tmp_path: Path) -> None:
+def test_an_empty_key_is_not_remembered(memory: FileCache, tmp_path: Path) -> None:
     memory.remember("", ("x",))
     assert memory.recall("") == ()
     assert not kept(tmp_path).exists()
 
 
-def test_only_so_much_is_remembered(memory: FileCache) -> None:
+def test_the_number_of_remembered_values_is_limited(memory: FileCache) -> None:
     for number in range(RECORDS_MAX + 5):
         memory.remember(str(number), ("x",))
     assert sum(memory.recall(str(number)) != () for number in range(RECORDS_MAX + 5)) == RECORDS_MAX
 
 
-def test_another_kubeconfig_or_a_changed_one_is_another_place(
+def test_the_cache_key_depends_on_the_content_and_flags_of_the_kubeconfig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "config"
@@ -143,7 +145,7 @@ def test_another_kubeconfig_or_a_changed_one_is_another_place(
 
 
 @pytest.mark.parametrize("name", ["--kubeconfig", "--client-certificate"])
-def test_a_file_that_a_flag_names_is_meant_and_not_its_name(
+def test_the_cache_key_depends_on_the_file_behind_a_flag_and_not_on_its_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
@@ -165,7 +167,9 @@ def test_a_file_that_a_flag_names_is_meant_and_not_its_name(
     assert len(places) == 4
 
 
-def test_another_kubectl_is_another_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_key_depends_on_the_kubectl_executable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path))
     first = connection_key(())
     monkeypatch.setenv("KUBECTL", "/opt/kubectl")
@@ -173,7 +177,7 @@ def test_another_kubectl_is_another_place(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("flags", [(), ("--kubeconfig=",), ("--kubeconfig=none",)])
-def test_where_there_is_no_kubeconfig_there_is_no_place(
+def test_no_kubeconfig_gives_no_cache_key(
     flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -240,7 +244,7 @@ ACTING = "--as=me --as-group=team-a-sudoers -n team-a get pods"
 COMMAND = ("-n", "team-a", "get", "pods")
 
 
-def test_the_second_sudo_asks_nothing(shell: Shell) -> None:
+def test_a_repeated_sudo_command_sends_no_access_review(shell: Shell) -> None:
     assert shell.tells(*COMMAND)[:2] == (0, "done\n")
     assert len(shell.questions) == 3
     assert shell.questions[-1] == ACTING
@@ -251,7 +255,7 @@ def test_the_second_sudo_asks_nothing(shell: Shell) -> None:
     assert len(shell.questions) == 4
 
 
-def test_who_is_no_sudoer_any_more_is_told_so_after_kubectls_own_words(shell: Shell) -> None:
+def test_a_former_sudoer_is_reported_after_the_error_of_kubectl(shell: Shell) -> None:
     shell.tells(*COMMAND)
     shell.answers(sudoer="nina", does="echo Forbidden >&2; exit 1")
     code, out, err = shell.tells(*COMMAND)
@@ -261,7 +265,7 @@ def test_who_is_no_sudoer_any_more_is_told_so_after_kubectls_own_words(shell: Sh
     assert err.startswith("error: you (me) are not a sudoer"), "nothing is run by what is forgotten"
 
 
-def test_who_has_logged_in_as_somebody_else_is_told_to_do_it_again(shell: Shell) -> None:
+def test_a_changed_login_is_reported_with_the_advice_to_repeat_the_command(shell: Shell) -> None:
     shell.tells(*COMMAND)
     shell.answers(who="nina", sudoer="nina", does="exit 1")
     code, _, err = shell.tells(*COMMAND)
@@ -272,7 +276,7 @@ def test_who_has_logged_in_as_somebody_else_is_told_to_do_it_again(shell: Shell)
     assert shell.questions == [ACTING.replace("=me", "=nina")]
 
 
-def test_a_failure_of_the_command_itself_stays_what_it_is(shell: Shell) -> None:
+def test_a_failure_of_the_command_itself_is_reported_unchanged(shell: Shell) -> None:
     shell.tells(*COMMAND)
     for code in (1, 3):
         shell.answers(does=f"echo no >&2; exit {code}")
@@ -297,7 +301,7 @@ esac
 """
 
 
-def test_a_command_that_failed_is_run_once_though_another_instance_is_found(shell: Shell) -> None:
+def test_a_failed_command_is_run_only_once_if_another_instance_is_found(shell: Shell) -> None:
     words = ("-n", "team-a", "exec", "web-0", "--", "sh", "-c", "charge-card; exit 1")
     shell.tells(*words)
     shell.answers()
@@ -310,7 +314,7 @@ def test_a_command_that_failed_is_run_once_though_another_instance_is_found(shel
     assert err.startswith("error: ")
 
 
-def test_a_kubeconfig_of_the_same_name_in_another_folder_is_asked(shell: Shell) -> None:
+def test_a_kubeconfig_of_the_same_name_in_another_directory_is_not_remembered(shell: Shell) -> None:
     for folder in ("a", "b"):
         (shell.folder / folder).mkdir()
         (shell.folder / folder / "config").write_text("")
@@ -321,7 +325,7 @@ def test_a_kubeconfig_of_the_same_name_in_another_folder_is_asked(shell: Shell) 
         assert shell.questions[-1].startswith(acting)
 
 
-def test_where_there_is_no_kubeconfig_sudo_asks_each_time(shell: Shell) -> None:
+def test_sudo_sends_access_reviews_each_time_without_a_kubeconfig(shell: Shell) -> None:
     (shell.folder / "config").unlink()
     for _ in range(2):
         assert shell.tells(*COMMAND)[0] == 0
@@ -329,7 +333,7 @@ def test_where_there_is_no_kubeconfig_sudo_asks_each_time(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--token=secret", "--password=secret"])
-def test_a_secret_is_written_nowhere(flag: str, shell: Shell) -> None:
+def test_secrets_of_the_command_line_are_not_written_to_the_cache(flag: str, shell: Shell) -> None:
     for _ in range(2):
         assert shell.tells(flag, *COMMAND)[0] == 0
     assert len(shell.questions) == 6
@@ -337,7 +341,7 @@ def test_a_secret_is_written_nowhere(flag: str, shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_sudo_ends_kubectl(number: signal.Signals, shell: Shell) -> None:
+def test_a_signal_to_sudo_is_forwarded_to_kubectl(number: signal.Signals, shell: Shell) -> None:
     shell.tells(*COMMAND)
     trap = f"trap 'echo ended; exit 7' {number.name.removeprefix('SIG')}; echo ready; "
     shell.answers(does=trap + "while :; do sleep 0.05; done")
@@ -349,14 +353,14 @@ def test_a_signal_to_sudo_ends_kubectl(number: signal.Signals, shell: Shell) -> 
     assert (process.returncode, out) == (7, "ended\n")
 
 
-def test_who_waits_is_told_of_the_signal_that_ended_kubectl(shell: Shell) -> None:
+def test_sudo_ends_with_the_signal_that_ended_kubectl(shell: Shell) -> None:
     shell.tells(*COMMAND)
     shell.answers(does="kill -INT $$")
     assert shell.tells(*COMMAND)[0] == -signal.SIGINT
 
 
 @pytest.mark.skipif(TYPE_CHECKING, reason="checkers see typing's own")
-def test_a_named_tuple_of_ours_is_as_that_of_typing() -> None:
+def test_the_named_tuple_replacement_behaves_like_that_of_typing() -> None:
     class Point(NamedTuple):
         x: int
         y: int = 2

@@ -55,12 +55,12 @@ def condition(status: str, reason: str = "", message: str = "") -> dict[str, str
 
 
 @given(st.text())
-def test_nothing_unprintable_is_printed(text: str) -> None:
+def test_unprintable_characters_are_escaped(text: str) -> None:
     assert printable(text).isprintable()
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S"])))
-def test_what_is_printable_stays(text: str) -> None:
+def test_printable_text_is_unchanged(text: str) -> None:
     assert printable(text) == text
 
 
@@ -73,7 +73,7 @@ def test_tables_have_a_line_for_each_row_and_aligned_columns(rows: list[tuple[st
     assert width(lines[0][: lines[0].index("AGE")]) == start
 
 
-def test_a_table() -> None:
+def test_a_table_is_aligned_without_trailing_spaces() -> None:
     assert render(("NAME", "AGE"), [("team-a", "5m"), ("b", "")]) == (
         "NAME     AGE\nteam-a   5m\nb\n"
     )
@@ -84,7 +84,7 @@ def test_a_table() -> None:
     st.lists(st.integers(1, 7), min_size=1),
     st.sampled_from([None, 2]),
 )
-def test_documents_come_out_whole_however_they_arrive(
+def test_json_documents_are_parsed_from_arbitrarily_split_input(
     documents: list[Any], sizes: list[int], indent: int | None
 ) -> None:
     data = "\n".join(json.dumps(d, ensure_ascii=True, indent=indent) for d in documents).encode()
@@ -96,7 +96,7 @@ def test_documents_come_out_whole_however_they_arrive(
     assert found == documents
 
 
-def test_a_character_in_two_pieces() -> None:
+def test_a_character_split_across_chunks_is_decoded() -> None:
     stream, data = JsonStream(), '{"a":"é"}'.encode()
     assert [stream.feed(data[:7]), stream.feed(data[7:])] == [[], [{"a": "é"}]]
 
@@ -105,12 +105,12 @@ def test_a_character_in_two_pieces() -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "team-a", "0", "a" * 63])
-def test_good_names(name: str) -> None:
+def test_valid_names_are_accepted(name: str) -> None:
     assert check_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["", "A", "-a", "a-", "a.b", "a/b", "..", "a\n", "a" * 64, "é"])
-def test_bad_names(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     assert name_fault(name)
 
 
@@ -121,7 +121,7 @@ def created(*argv: str) -> dict[str, Any]:
     return requested(read(parse(list(argv), CREATE_FLAGS), NOW))
 
 
-def test_what_is_not_said_is_not_sent() -> None:
+def test_a_created_object_has_no_fields_that_were_not_given() -> None:
     """The cluster fills it in, for the plugin cannot know how it is configured."""
     assert created("a") == {
         "apiVersion": "tenancy.loblaw.digital/v1beta1",
@@ -131,14 +131,14 @@ def test_what_is_not_said_is_not_sent() -> None:
     }
 
 
-def test_only_what_was_said() -> None:
+def test_a_created_object_has_the_members_given_by_flags() -> None:
     assert created("a", "--user", "group:devs", "--sudoer=carol,for=8h")["spec"] == {
         "users": [{"kind": "Group", "name": "devs"}],
         "sudoers": [{"kind": "User", "name": "carol", "expiresAt": "2026-06-01T20:00:00Z"}],
     }
 
 
-def test_billing_and_deletion() -> None:
+def test_a_created_object_has_the_billing_and_deletion_settings_given_by_flags() -> None:
     spec = created(
         "a", "--cost-center=R-42", "--billing-label", "k=v=w", "--deletion-policy", "Retain",
         "--deletion-protection",
@@ -154,7 +154,7 @@ def test_billing_and_deletion() -> None:
         ["a", "--deletion-policy=Keep"], ["a", "--dry-run=yes"], ["a", "--timeout=soon"],
     ],
 )  # fmt: skip
-def test_what_cannot_be_created(argv: list[str]) -> None:
+def test_an_invalid_create_command_line_is_refused(argv: list[str]) -> None:
     with pytest.raises(PluginError):
         read(parse(argv, CREATE_FLAGS), NOW)
 
@@ -177,7 +177,9 @@ def test_what_cannot_be_created(argv: list[str]) -> None:
         ({"observedGeneration": 1, "conditions": [condition("False", "Conflict")]}, False, ""),
     ],
 )
-def test_how_far_it_is(status: dict[str, Any], ready: bool, reason: str) -> None:
+def test_readiness_is_read_from_the_conditions_of_the_current_generation(
+    status: dict[str, Any], ready: bool, reason: str
+) -> None:
     found = readiness(lns(status))
     assert (found.ready, found.reason) == (ready, reason)
 
@@ -185,7 +187,7 @@ def test_how_far_it_is(status: dict[str, Any], ready: bool, reason: str) -> None
 # --- list and describe ---
 
 
-def test_access_by_name_and_by_group_until_the_last_end() -> None:
+def test_access_is_shown_with_the_latest_expiry_of_user_and_group_entries() -> None:
     early, late = (format_instant(NOW + timedelta(hours=h)) for h in (1, 5))
     found = access(
         lns(
@@ -203,7 +205,7 @@ def test_access_by_name_and_by_group_until_the_last_end() -> None:
     assert found.ends(NOW) == "user=5h,sudoer=expired"
 
 
-def test_the_list() -> None:
+def test_the_list_shows_one_row_per_lnamespace() -> None:
     item = lns(users=[user("bob")], requester="al\x1bice", billing={"costCenter": "R-42"})
     assert shown([item], BOB, NOW, "") == (
         "NAME   READY       MY ACCESS   UNTIL    REQUESTER   COST CENTER   AGE\n"
@@ -225,7 +227,7 @@ def test_a_page_has_no_control_characters_but_line_feeds() -> None:
     assert "You are not a sudoer" in page
 
 
-def test_a_page_marks_what_has_ended() -> None:
+def test_describe_marks_expired_entries() -> None:
     ended = user("bob", expiresAt="2026-06-01T11:00:00Z")
     page = lnamespace_page(lns(sudoers=[ended]), BOB, NOW, colour=False)
     assert "EXPIRED 2026-06-01T11:00:00Z (60m ago)" in page
@@ -246,7 +248,7 @@ def test_a_grant_adds_and_leaves_the_rest() -> None:
     assert spec["users"] == [user("alice")]
 
 
-def test_a_grant_sets_and_removes_the_end() -> None:
+def test_a_grant_sets_and_removes_the_expiry() -> None:
     end = NOW + timedelta(hours=8)
     ending = user("bob", expiresAt=format_instant(end))
     assert grant({"users": [user("bob")]}, grants("user", "bob", end), NOW).spec["users"] == [
@@ -257,7 +259,7 @@ def test_a_grant_sets_and_removes_the_end() -> None:
     assert lasting.words == ("bob stays a user, now without end",)
 
 
-def test_a_grant_without_an_end_keeps_the_end_that_there_is() -> None:
+def test_a_grant_without_an_expiry_keeps_an_existing_expiry() -> None:
     """`grant --user bob` once took bob's end away without a word."""
     ending = user("bob", expiresAt=format_instant(NOW + timedelta(hours=8)))
     over = user("bob", expiresAt=format_instant(NOW - timedelta(hours=8)))
@@ -269,7 +271,7 @@ def test_a_grant_without_an_end_keeps_the_end_that_there_is() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "manager"]), st.sampled_from("abc"))))
-def test_granting_twice_changes_nothing_more(wanted: list[tuple[str, str]]) -> None:
+def test_granting_the_same_access_twice_changes_nothing(wanted: list[tuple[str, str]]) -> None:
     wishes = [wish for role, name in wanted for wish in grants(role, name)]
     once = grant({}, wishes, NOW).spec
     again = grant(once, wishes, NOW)
@@ -278,7 +280,7 @@ def test_granting_twice_changes_nothing_more(wanted: list[tuple[str, str]]) -> N
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "manager"]), st.sampled_from("abc"))))
-def test_revoking_takes_back_what_was_granted(wanted: list[tuple[str, str]]) -> None:
+def test_revoking_removes_the_granted_entries(wanted: list[tuple[str, str]]) -> None:
     wishes = [wish for role, name in wanted for wish in grants(role, name)]
     spec = grant({"users": [user("z")]}, wishes, NOW).spec
     back = revoke(spec, [Listing(None, wish.subject.identity) for wish in wishes])
@@ -286,7 +288,7 @@ def test_revoking_takes_back_what_was_granted(wanted: list[tuple[str, str]]) -> 
     assert not back.spec.get("managers")
 
 
-def test_revoking_from_one_list_only() -> None:
+def test_revoking_can_be_limited_to_one_list() -> None:
     spec = {"users": [user("bob")], "sudoers": [user("bob"), user("alice")]}
     changed = revoke(spec, [Listing("sudoer", BOB_ID)])
     assert changed.spec == {"users": [user("bob")], "sudoers": [user("alice")]}
@@ -296,7 +298,7 @@ def test_revoking_from_one_list_only() -> None:
     assert again.problems == ('"bob" is not a sudoer (but a user)',)
 
 
-def test_revoking_from_nobody_is_told() -> None:
+def test_revoking_an_unlisted_subject_is_reported() -> None:
     """A slip in a name once was "unchanged", exit code 0, and the person worked on."""
     spec = {"users": [user("tina")], "managers": [user("alice")]}
     slip = revoke(spec, [Listing(None, SubjectName("User", "tinaa", ""))])
@@ -306,7 +308,7 @@ def test_revoking_from_nobody_is_told() -> None:
     assert nobody.problems == ('"zoe" is not on that list',)
 
 
-def test_extending_moves_ends_and_makes_none() -> None:
+def test_extending_moves_existing_expiries_and_adds_no_new_ones() -> None:
     soon, later = NOW + timedelta(hours=1), NOW + timedelta(hours=9)
     ending = user("bob", expiresAt=format_instant(soon))
     spec = {"users": [user("bob")], "sudoers": [ending, user("alice")]}
@@ -321,7 +323,7 @@ def test_extending_moves_ends_and_makes_none() -> None:
     assert extend(spec, [Listing("manager", BOB_ID)], later, NOW).problems
 
 
-def test_pruning_removes_what_has_ended_only() -> None:
+def test_pruning_removes_only_expired_entries() -> None:
     over = user("bob", expiresAt=format_instant(NOW - timedelta(hours=1)))
     ending = user("carol", expiresAt=format_instant(NOW + timedelta(hours=1)))
     pruned = prune({"users": [over, ending, user("alice")], "sudoers": [over]}, NOW)
@@ -333,7 +335,7 @@ def test_pruning_removes_what_has_ended_only() -> None:
     assert not prune({"users": [ending]}, NOW).words
 
 
-def test_values_are_set_and_taken_away() -> None:
+def test_values_are_set_and_removed() -> None:
     spec = {
         "billing": {"costCenter": "1", "team": "t", "labels": {"a": "b", "c": "d"}},
         "users": [],
@@ -357,7 +359,7 @@ def test_values_are_set_and_taken_away() -> None:
     assert set_values(changed.spec, Values(texts, {}, deletion_protection=True)).words == ()
 
 
-def test_who_is_left_to_change_it() -> None:
+def test_a_change_that_leaves_no_active_manager_is_detected() -> None:
     ended = user("alice", expiresAt="2026-06-01T11:00:00Z")
     assert locks_out({"managers": [user("bob")]}, {"managers": []}, NOW)
     assert locks_out({"managers": [user("bob")]}, {"managers": [ended]}, NOW)
@@ -365,7 +367,7 @@ def test_who_is_left_to_change_it() -> None:
     assert not locks_out({"managers": [ended]}, {"managers": []}, NOW)
 
 
-def test_with_sudo_by_account_one_is_a_sudoer_whoever_one_is() -> None:
+def test_the_sudo_account_of_an_lnamespace_is_its_sudoer() -> None:
     account = "system:serviceaccount:lnamespace-sudo:team-a"
     lns = {"metadata": {"name": "team-a"}, "spec": {}, "status": {"sudoUser": account}}
     now = datetime(2030, 1, 1, tzinfo=UTC)

@@ -20,7 +20,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_the_modules_are_laid_out_once_where_nobody_else_may_look(
+def test_the_modules_are_extracted_once_into_a_private_directory(
     archive: Path, tmp_path: Path
 ) -> None:
     umask = os.umask(0o002)
@@ -37,7 +37,7 @@ def test_the_modules_are_laid_out_once_where_nobody_else_may_look(
 
 @pytest.mark.parametrize("place", ["cache", "cache/lnamespace", "cache/lnamespace/plugins"])
 @pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_modules_that_others_may_replace_are_not_run(
+def test_extracted_modules_writable_by_others_are_not_used(
     place: str, mode: int, archive: Path, tmp_path: Path
 ) -> None:
     laid = Path(one_file.modules())
@@ -46,16 +46,16 @@ def test_modules_that_others_may_replace_are_not_run(
     assert one_file.modules() == str(archive)
 
 
-def test_a_link_in_place_of_our_folder_is_not_followed(archive: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_at_the_cache_directory_is_not_followed(
+    archive: Path, tmp_path: Path
+) -> None:
     ours = Path(one_file.modules()).parent
     ours.rename(tmp_path / "elsewhere")
     ours.symlink_to(tmp_path / "elsewhere")
     assert one_file.modules() == str(archive)
 
 
-def test_a_folder_where_nobody_replaces_what_others_own_is_good(
-    archive: Path, tmp_path: Path
-) -> None:
+def test_a_sticky_shared_directory_is_accepted(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o1777)
     assert one_file.modules() != str(archive)

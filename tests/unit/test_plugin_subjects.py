@@ -45,7 +45,9 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
         ("system:serviceaccount:ci:deployer", ("ServiceAccount", "deployer", "ci")),
     ],
 )
-def test_subjects(text: str, identity: tuple[str, str, str]) -> None:
+def test_a_subject_is_parsed_into_kind_name_and_namespace(
+    text: str, identity: tuple[str, str, str]
+) -> None:
     assert parse_subject(text, NOW) == (SubjectName(*identity), False, None)
 
 
@@ -60,7 +62,7 @@ def test_subjects(text: str, identity: tuple[str, str, str]) -> None:
         ("odd,for=1h,until=never", "odd,for=1h", None),
     ],
 )
-def test_subjects_with_an_end(text: str, name: str, end: datetime | None) -> None:
+def test_a_subject_with_an_expiry_is_parsed(text: str, name: str, end: datetime | None) -> None:
     assert parse_subject(text, NOW) == (SubjectName("User", name, ""), True, end)
 
 
@@ -84,7 +86,7 @@ def test_subjects_with_an_end(text: str, name: str, end: datetime | None) -> Non
         "bob,until=2020-01-01T00:00:00Z",
     ],
 )
-def test_subjects_that_are_refused(text: str) -> None:
+def test_an_invalid_subject_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_subject(text, NOW)
 
@@ -105,14 +107,14 @@ def test_subjects_that_are_refused(text: str) -> None:
         ("system:serviceaccounts:ci", "did you mean group:system:serviceaccounts:ci?"),
     ],
 )
-def test_a_slip_is_no_person(text: str, advice: str) -> None:
+def test_a_likely_mistake_in_a_subject_is_refused_with_advice(text: str, advice: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_subject(text, NOW)
     assert advice in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["mark,nina", "Group:devs", "sa:default:default", "a:b,c"])
-def test_user_in_front_takes_any_name_as_it_is(name: str) -> None:
+def test_the_user_prefix_accepts_any_name_unchanged(name: str) -> None:
     assert parse_subject(f"user:{name}", NOW).identity == SubjectName("User", name, "")
 
 
@@ -126,27 +128,29 @@ names = st.one_of(
 
 
 @given(st.sampled_from(["User", "Group"]), names)
-def test_the_spelling_of_anybody_reads_back_as_the_same(kind: str, name: str) -> None:
+def test_the_spelling_of_any_subject_is_parsed_to_the_same_subject(kind: str, name: str) -> None:
     identity = SubjectName(kind, name, "")
     assert parse_subject(identity.spelling, NOW).identity == identity
 
 
 @given(st.sampled_from(["User", "Group"]), names, st.none() | st.datetimes(timezones=st.just(UTC)))
-def test_an_entry_survives_the_way_to_the_api(kind: str, name: str, end: datetime | None) -> None:
+def test_an_entry_round_trips_through_its_manifest(
+    kind: str, name: str, end: datetime | None
+) -> None:
     if end is not None:
         end = end.replace(year=max(end.year, 1000), microsecond=0)
     subject = ListEntry(SubjectName(kind, name, ""), end)
     assert entry(manifest(subject)) == subject
 
 
-def test_a_caller_is_an_entry() -> None:
+def test_the_identity_of_a_caller_is_a_user_or_a_service_account() -> None:
     assert Caller("bob", ()).identity == SubjectName("User", "bob", "")
     account = Caller("system:serviceaccount:ci:x", ()).identity
     assert account == SubjectName("ServiceAccount", "x", "ci")
     assert account.username == "system:serviceaccount:ci:x"
 
 
-def test_who_is_covered() -> None:
+def test_a_subject_covers_its_user_and_the_members_of_its_group() -> None:
     caller = Caller("bob", ("devs",))
     assert SubjectName("User", "bob", "").covers(caller)
     assert SubjectName("Group", "devs", "").covers(caller)
@@ -158,14 +162,14 @@ def test_who_is_covered() -> None:
     ("text", "seconds"),
     [("30s", 30), ("8h", 28800), ("1h30m", 5400), ("2w", 1209600), ("1d", 86400)],
 )
-def test_durations(text: str, seconds: int) -> None:
+def test_a_duration_is_parsed_to_seconds(text: str, seconds: int) -> None:
     assert parse_duration(text).total_seconds() == seconds
 
 
 @pytest.mark.parametrize(
     "text", ["", "8", "h", "-1h", "0s", "1.5h", "8h ", "8 h", "9999999w", "8x"]
 )
-def test_durations_that_are_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_duration(text)
 
@@ -181,14 +185,14 @@ def test_durations_that_are_refused(text: str) -> None:
         "\uff12026-12-31T18:00:00Z",
     ],
 )
-def test_moments_that_are_refused(text: str) -> None:
+def test_an_invalid_timestamp_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_instant(text)
     assert read_instant(text) is None
 
 
 @given(st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
-def test_moments_survive_writing(moment: datetime) -> None:
+def test_a_formatted_timestamp_is_parsed_to_the_same_time(moment: datetime) -> None:
     whole = moment.replace(microsecond=0)
     assert parse_instant(format_instant(whole)) == whole
 
@@ -202,11 +206,11 @@ def test_moments_survive_writing(moment: datetime) -> None:
         (63072000, "2y"), (63158400, "2y1d"), (252288000, "8y"),
     ],
 )  # fmt: skip
-def test_lengths_are_shown_as_kubectl_does(seconds: int, text: str) -> None:
+def test_durations_are_formatted_as_in_kubectl(seconds: int, text: str) -> None:
     assert format_age(timedelta(seconds=seconds)) == text
 
 
-def test_ages() -> None:
+def test_an_age_is_formatted_relative_to_the_current_time() -> None:
     assert age("2026-06-01T11:55:00Z", NOW) == "5m"
     assert age(None, NOW) == "<unknown>"
 
@@ -228,7 +232,7 @@ listed = st.lists(
 
 
 @given(callers, listed)
-def test_the_entries_about_a_caller_are_the_same_if_the_others_are_not_read(
+def test_entries_covering_a_caller_are_found_without_parsing_the_others(
     caller: Caller, items: list[dict[str, str]]
 ) -> None:
     spec = {"users": items}

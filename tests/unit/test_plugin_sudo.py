@@ -53,7 +53,7 @@ def command(*argv: str) -> SudoCommand:
         ("-- get lns b", "b"),
     ],
 )
-def test_the_namespace_is_found(argv: str, namespace: str | None) -> None:
+def test_the_namespace_of_a_command_is_found(argv: str, namespace: str | None) -> None:
     assert command(*argv.split()).namespace == namespace
 
 
@@ -80,7 +80,9 @@ def test_the_namespace_is_found(argv: str, namespace: str | None) -> None:
         ("create nothing x", "--as=me --as-group=g create nothing x"),
     ],
 )
-def test_our_flags_stand_where_they_work(argv: str, expected: str) -> None:
+def test_the_impersonation_flags_are_inserted_at_the_right_position(
+    argv: str, expected: str
+) -> None:
     assert command(*argv.split()).with_flags(FLAGS) == tuple(expected.split())
 
 
@@ -93,7 +95,7 @@ def test_any_other_command_passes_unchanged(verb: str, rest: list[str]) -> None:
 
 
 @given(st.lists(st.text(max_size=8), max_size=8))
-def test_what_follows_the_dashes_passes_unchanged(rest: list[str]) -> None:
+def test_arguments_after_the_double_dash_are_passed_on_unchanged(rest: list[str]) -> None:
     argv = ("exec", "pod", "-n", "a", "--", *rest)
     assert command(*argv).with_flags(FLAGS) == (*FLAGS, *argv)
     assert command(*argv).namespace == "a"
@@ -101,11 +103,11 @@ def test_what_follows_the_dashes_passes_unchanged(rest: list[str]) -> None:
 
 
 @given(st.lists(st.sampled_from([*sorted(REPEATED), "/opt/kubectl"]), max_size=4))
-def test_repeating_a_command_runs_that_command(front: list[str]) -> None:
+def test_a_repeated_kubectl_or_sudo_prefix_is_removed(front: list[str]) -> None:
     assert command(*front, "get", "pods").line.argv == ("get", "pods")
 
 
-def test_the_same_server_is_asked_as_the_same_user() -> None:
+def test_connection_flags_are_used_for_the_requests_of_sudo() -> None:
     given_flags = "--context c -s https://x --token=t --insecure-skip-tls-verify get po -o json"
     assert command(*given_flags.split()).connection == (
         "--context=c",
@@ -115,7 +117,7 @@ def test_the_same_server_is_asked_as_the_same_user() -> None:
     )
 
 
-def test_user_is_kubectls_flag_except_in_our_plugins() -> None:
+def test_the_user_flag_belongs_to_kubectl_except_in_own_plugins() -> None:
     assert command("get", "pods", "--user", "u").connection == ("--user=u",)
     assert command("lns", "grant", "a", "--user", "u").connection == ()
     with pytest.raises(UsageError):
@@ -125,26 +127,26 @@ def test_user_is_kubectls_flag_except_in_our_plugins() -> None:
 @pytest.mark.parametrize(
     "words", ["create rolebinding r", "create clusterrolebinding r", "set subject rolebinding r"]
 )
-def test_a_person_who_is_bound_is_no_connection(words: str) -> None:
+def test_the_user_flag_of_a_binding_command_is_no_connection_flag(words: str) -> None:
     """`--user=carol` was once looked up in the kubeconfig, and nobody could be bound by sudo."""
     bound = command(*words.split(), "--user=carol", "--context", "c")
     assert bound.connection == ("--context=c",)
     assert bound.with_flags(FLAGS)[-3:] == ("--user=carol", "--context", "c")
 
 
-def test_an_lcluster_is_changed_without_sudo() -> None:
+def test_changing_an_lcluster_with_sudo_is_refused_with_advice() -> None:
     with pytest.raises(UsageError, match="without it: kubectl lns grant lc/acme"):
         command("lns", "grant", "lc/acme", "--user", "bob")
     assert command("get", "pods", "lc/acme").line.words == ("get", "pods", "lc/acme")
 
 
-def test_files_are_found_as_kubectl_reads_them() -> None:
+def test_manifest_files_are_found_as_kubectl_reads_them() -> None:
     assert command("apply", "-f", "a.yaml,b.yaml", "-f", "-").files == ("a.yaml", "b.yaml", "-")
     assert command("logs", "-f", "pod").files == ()
 
 
 @pytest.mark.parametrize("flag", ["--as=x", "--as-group=x", "--as-uid", "--as_group=x"])
-def test_impersonating_twice_is_refused(flag: str) -> None:
+def test_impersonation_flags_are_refused(flag: str) -> None:
     with pytest.raises(UsageError, match="cannot be combined"):
         command("get", "pods", flag)
 
@@ -161,34 +163,34 @@ def test_a_sudoer_is_not_refused() -> None:
     assert refusal(lns(sudoers=[ALICE, {"kind": "User", "name": "bob"}]), BOB, NOW) is None
 
 
-def test_a_service_account_is_known_by_its_user_name() -> None:
+def test_a_service_account_is_recognized_by_its_username() -> None:
     account = {"kind": "ServiceAccount", "name": "x", "namespace": "ci"}
     caller = Caller("system:serviceaccount:ci:x", ())
     assert refusal(lns(sudoers=[account]), caller, NOW) is None
     assert refusal(lns(sudoers=[account | {"namespace": "other"}]), caller, NOW)
 
 
-def test_whoever_is_not_listed_learns_whom_to_ask() -> None:
+def test_a_refusal_of_an_unlisted_user_names_a_manager_to_ask() -> None:
     assert refusal(lns(managers=[ALICE]), BOB, NOW) == (
         'you (bob) are not a sudoer of "a"; ask a manager (alice) to run: '
         "kubectl lns grant a --sudoer bob"
     )
 
 
-def test_a_manager_can_help_himself() -> None:
+def test_a_refusal_of_a_manager_names_the_grant_command() -> None:
     told = refusal(lns(managers=[{"kind": "Group", "name": "devs"}]), BOB, NOW)
     assert told is not None
     assert "you are a manager of it, so run: kubectl lns grant a --sudoer bob" in told
 
 
-def test_an_end_that_has_come_is_told() -> None:
+def test_a_refusal_names_an_expired_sudoer_entry() -> None:
     ended = {"kind": "User", "name": "bob", "expiresAt": format_instant(NOW - timedelta(hours=3))}
     told = refusal(lns(sudoers=[ended]), BOB, NOW)
     assert told is not None
     assert told.startswith('your (bob) sudo in "a" ended at 2026-06-01T09:00:00Z, 3h ago; ')
 
 
-def test_advice_can_be_pasted_into_a_shell() -> None:
+def test_a_suggested_command_is_quoted_for_the_shell() -> None:
     told = refusal(lns(), Caller("o'neil; rm -rf ~", ()), NOW)
     assert told is not None
     assert told.endswith("""--sudoer 'o'"'"'neil; rm -rf ~'""")
@@ -206,7 +208,7 @@ def test_advice_can_be_pasted_into_a_shell() -> None:
         ({"sudoersGroup": "", "sudoUser": "s:a"}, ("--as=s:a",), "s:a"),
     ],
 )
-def test_a_sudoer_acts_as_the_operator_says(
+def test_the_impersonated_identity_is_read_from_the_status(
     status: dict[str, str], flags: tuple[str, ...], shown: str
 ) -> None:
     identity = sudo_identity({"metadata": {"name": "a"}, "status": status})
@@ -215,7 +217,7 @@ def test_a_sudoer_acts_as_the_operator_says(
 
 
 @pytest.mark.parametrize("suffix", [DEFAULT_SUFFIX, "team1.example.com", "a.b"])
-def test_the_plugins_and_the_operator_mean_the_same_namespace(
+def test_plugins_and_operator_use_the_same_namespace_for_sudo_accounts(
     suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SUFFIX_VARIABLE, suffix)
@@ -249,9 +251,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
     ],
 )
-def test_a_file_that_is_not_there_is_told_as_kubectl_tells_it(
-    argv: str, told: str, asked: Path
-) -> None:
+def test_a_missing_file_is_reported_as_by_kubectl(argv: str, told: str, asked: Path) -> None:
     """It was told "which namespace?", for the namespace would be in the file."""
     asked.with_name("here.yaml").write_text("metadata:\n  namespace: a\n")
     with pytest.raises(KubectlError) as caught:
@@ -260,13 +260,13 @@ def test_a_file_that_is_not_there_is_told_as_kubectl_tells_it(
     assert not asked.read_text(), "nothing was begun"
 
 
-def test_files_are_found_by_their_pattern(asked: Path) -> None:
+def test_manifest_files_are_found_by_glob_pattern(asked: Path) -> None:
     asked.with_name("one.yaml").write_text("metadata:\n  namespace: a\n")
     asked.with_name("two.yaml").write_text("metadata:\n  namespace: a\n")
     assert namespaces_of(("*.yaml",)) == ["a"]
 
 
-def test_the_file_of_a_plugin_is_not_read(asked: Path) -> None:
+def test_the_file_argument_of_another_plugin_is_not_read(asked: Path) -> None:
     with pytest.raises(PluginError, match="kubectl failed"):
         sudoer_flags(command("neat", "-f", "missing.yaml"))
     assert "config view" in asked.read_text()

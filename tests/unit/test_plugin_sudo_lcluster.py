@@ -59,7 +59,7 @@ def command(*argv: str) -> SudoCommand:
 
 
 @pytest.mark.parametrize("argv", ["get nodes", "-n prod get pods", "create ns prod"])
-def test_a_sudoer_becomes_a_master_of_the_lcluster(argv: str, cluster: Cluster) -> None:
+def test_a_sudoer_of_an_lcluster_impersonates_system_masters(argv: str, cluster: Cluster) -> None:
     asked = cluster()
     assert sudoer_flags(command(*argv.split())) == MASTERS
     review = json.loads(asked.with_name("kubectl.review").read_text())
@@ -70,7 +70,9 @@ def test_a_sudoer_becomes_a_master_of_the_lcluster(argv: str, cluster: Cluster) 
     }
 
 
-def test_files_may_be_for_several_namespaces(cluster: Cluster, tmp_path: Path) -> None:
+def test_sudo_in_an_lcluster_accepts_files_for_several_namespaces(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     files = tmp_path / "both.yaml"
     files.write_text("metadata:\n  namespace: a\n---\nmetadata:\n  namespace: b\n")
     cluster()
@@ -85,7 +87,7 @@ def lnamespace(*sudoers: str) -> dict[str, Any]:
     return {"metadata": {"name": "prod"}, "spec": spec, "status": {}}
 
 
-def test_an_lnamespace_within_the_lcluster_needs_no_more_than_its_own_sudo(
+def test_a_sudoer_of_an_lnamespace_in_the_lcluster_uses_its_sudoers_group(
     cluster: Cluster,
 ) -> None:
     cluster(found=lnamespace("alice"))
@@ -103,7 +105,7 @@ def test_an_lnamespace_within_the_lcluster_needs_no_more_than_its_own_sudo(
         ("https://10.0.0.1", "this LCluster", "NAME"),
     ],
 )
-def test_who_is_no_sudoer_learns_whom_to_ask(
+def test_a_refusal_names_the_grant_command_for_the_lcluster(
     server: str, called: str, name: str, cluster: Cluster
 ) -> None:
     cluster(allowed=False, server=server)
@@ -115,7 +117,9 @@ def test_who_is_no_sudoer_learns_whom_to_ask(
 
 
 @pytest.mark.parametrize("group", ["lcluster:acme:users", "lcluster:users2", "x-lcluster:users"])
-def test_nobody_becomes_a_master_of_another_cluster(group: str, cluster: Cluster) -> None:
+def test_sudo_does_not_impersonate_system_masters_outside_an_lcluster(
+    group: str, cluster: Cluster
+) -> None:
     """Not even who may: in an ordinary cluster sudo is for one namespace."""
     asked = cluster(groups=("system:authenticated", "system:masters", group))
     with pytest.raises(PluginError):
@@ -123,7 +127,7 @@ def test_nobody_becomes_a_master_of_another_cluster(group: str, cluster: Cluster
     assert "selfsubjectaccessreviews" not in asked.read_text()
 
 
-def test_the_sudo_of_an_lnamespace_asks_no_more_than_before(cluster: Cluster) -> None:
+def test_sudo_of_an_lnamespace_sends_no_additional_requests(cluster: Cluster) -> None:
     asked = cluster(groups=("devs",), found=lnamespace("alice"))
     assert sudoer_flags(command("-n", "prod", "get", "pods"))[1] == "--as-group=prod-sudoers"
     assert sorted(asked.read_text().splitlines()) == [

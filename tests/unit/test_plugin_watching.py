@@ -86,7 +86,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-def test_a_watch_that_ends_at_once_is_begun_again_ever_later_and_then_given_up(
+def test_a_watch_that_ends_immediately_is_retried_with_backoff_and_given_up(
     cluster: Cluster, slept: list[float]
 ) -> None:
     """250 kubectl a second were once started against a server whose watches ended at once."""
@@ -96,7 +96,7 @@ def test_a_watch_that_ends_at_once_is_begun_again_ever_later_and_then_given_up(
     assert len(cluster.asked) == FAILURES_MAX
 
 
-def test_a_watch_that_fails_is_given_up_in_the_words_of_kubectl(
+def test_a_failing_watch_is_given_up_with_the_error_of_kubectl(
     cluster: Cluster, slept: list[float]
 ) -> None:
     cluster.answer("watch", then="echo 'Unable to connect to the server' >&2; exit 1")
@@ -106,14 +106,16 @@ def test_a_watch_that_fails_is_given_up_in_the_words_of_kubectl(
     assert len(slept) == FAILURES_MAX
 
 
-def test_a_watch_that_is_forbidden_is_not_tried_again(cluster: Cluster, slept: list[float]) -> None:
+def test_a_forbidden_watch_is_not_retried(cluster: Cluster, slept: list[float]) -> None:
     cluster.answer("watch", then="echo 'Error from server (Forbidden): no' >&2; exit 1")
     with pytest.raises(PluginError, match="Forbidden"):
         list(changes(Kubectl(), listed(version=7), ""))
     assert len(slept) == 1
 
 
-def test_a_watch_goes_on_from_where_the_list_ended(cluster: Cluster, slept: list[float]) -> None:
+def test_a_watch_resumes_from_the_resource_version_of_the_list(
+    cluster: Cluster, slept: list[float]
+) -> None:
     """What was deleted between the list and the watch was once shown for ever."""
     cluster.answer("watch", event("DELETED", lns("a", 8)))
     cluster.answer("watch", event("BOOKMARK", lns("", 20)))
@@ -126,7 +128,7 @@ def test_a_watch_goes_on_from_where_the_list_ended(cluster: Cluster, slept: list
     assert slept
 
 
-def test_what_was_deleted_while_the_watch_could_not_go_on_is_found_by_a_new_list(
+def test_a_deletion_during_an_expired_watch_is_found_by_a_new_list(
     cluster: Cluster, slept: list[float]
 ) -> None:
     cluster.answer("watch", GONE)
@@ -157,7 +159,7 @@ def test_the_command_shows_a_deletion_between_its_list_and_its_watch(
     assert slept
 
 
-def test_waiting_pauses_between_watches_that_end_at_once(
+def test_waiting_pauses_between_watches_that_end_immediately(
     cluster: Cluster, slept: list[float]
 ) -> None:
     cluster.answer("get", then="echo 'Unable to connect to the server' >&2; exit 1")
@@ -166,7 +168,7 @@ def test_waiting_pauses_between_watches_that_end_at_once(
     assert slept == [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "somebody waits, so not for long"
 
 
-def test_waiting_ends_where_it_was_deleted_between_two_watches(
+def test_waiting_ends_if_the_lnamespace_was_deleted_between_two_watches(
     cluster: Cluster, slept: list[float]
 ) -> None:
     cluster.answer("watch", event("ADDED", lns("a", 8)))
@@ -179,6 +181,6 @@ def test_waiting_ends_where_it_was_deleted_between_two_watches(
     assert len(slept) == 2
 
 
-def test_waiting_asks_nothing_after_its_deadline(cluster: Cluster) -> None:
+def test_waiting_sends_no_request_after_its_deadline(cluster: Cluster) -> None:
     assert set(observe(Kubectl(), "a", time.monotonic() + 0.01)) == {None}
     assert [url for url in cluster.asked if "watch=true" not in url] == []

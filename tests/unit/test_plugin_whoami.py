@@ -46,7 +46,9 @@ def refused(why: str) -> Reply:
         (FORBIDDEN, FORBIDDEN, f"<none> ({FORBIDDEN.err.splitlines()[0]})"),
     ],
 )
-def test_the_cost_centres_that_one_may_charge(plain: Reply, other: Reply, shown: str) -> None:
+def test_whoami_shows_the_cost_centers_that_the_caller_may_charge(
+    plain: Reply, other: Reply, shown: str
+) -> None:
     assert cost_centers(plain, other).shown == shown
 
 
@@ -83,11 +85,13 @@ ALL = {key: ["*"] for key in ("verbs", "apiGroups", "resources")}
         (FORBIDDEN.err, rules(), "<none>"),
     ],
 )
-def test_the_profiles_that_one_may_choose(told: str, allowed: Reply, shown: str) -> None:
+def test_whoami_shows_the_profiles_that_the_caller_may_choose(
+    told: str, allowed: Reply, shown: str
+) -> None:
     assert open_profiles(Reply(1, "", told), allowed).shown == shown
 
 
-def test_all_of_it_for_programs(
+def test_whoami_prints_all_values_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kubectl = tmp_path / "kubectl"
@@ -114,5 +118,5 @@ def test_all_of_it_for_programs(
     }
 
 
-def test_nothing_that_is_open_is_said_so() -> None:
+def test_empty_choices_are_shown_as_none() -> None:
     assert Choices().shown == "<none>"

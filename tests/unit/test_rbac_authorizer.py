@@ -45,7 +45,7 @@ def one_rule(**wire: list[str]) -> Authorizer:
         ([], "pods", False),
     ],
 )
-def test_a_rule_is_about_resources_and_subresources(
+def test_a_rule_matches_resources_and_subresources(
     resources: list[str], asked: str, allowed: bool
 ) -> None:
     authorizer = one_rule(verbs=["get"], apiGroups=[""], resources=resources)
@@ -65,12 +65,12 @@ def test_a_rule_is_about_resources_and_subresources(
         (["/a/*/c"], "/a/b/c", False),
     ],
 )
-def test_a_rule_is_about_paths(urls: list[str], path: str, allowed: bool) -> None:
+def test_a_rule_matches_non_resource_paths(urls: list[str], path: str, allowed: bool) -> None:
     authorizer = one_rule(verbs=["get"], nonResourceURLs=urls)
     assert authorizer.allows(JANE, path_attributes("get", path)).allowed is allowed
 
 
-def test_a_rule_for_paths_allows_no_resource_and_the_reverse() -> None:
+def test_a_rule_for_paths_allows_no_resource_and_a_resource_rule_no_path() -> None:
     paths = one_rule(verbs=["*"], nonResourceURLs=["*"])
     assert not paths.allows(JANE, asks("get", "pods")).allowed
     resources = one_rule(verbs=["*"], apiGroups=["*"], resources=["*"])
@@ -79,7 +79,7 @@ def test_a_rule_for_paths_allows_no_resource_and_the_reverse() -> None:
     assert resources.allows(JANE, Attributes("get")).allowed
 
 
-def test_names_limit_a_rule_and_requests_without_name_are_not_allowed() -> None:
+def test_resource_names_limit_a_rule_and_exclude_requests_without_a_name() -> None:
     authorizer = one_rule(verbs=["*"], apiGroups=[""], resources=["pods"], resourceNames=["a", "b"])
     assert authorizer.allows(JANE, asks("get", "pods", "n", "a")).allowed
     assert authorizer.allows(JANE, asks("get", "pods", "n", "b")).allowed
@@ -124,7 +124,7 @@ def test_a_binding_applies_to_its_subjects(subject: str, user: User, allowed: bo
     assert Authorizer(store).allows(user, asks("get", "pods", "n")).allowed is allowed
 
 
-def test_a_service_account_without_namespace_is_nobody_in_a_cluster_role_binding() -> None:
+def test_a_service_account_without_a_namespace_in_a_cluster_role_binding_is_ignored() -> None:
     store = RoleStore.from_objects(
         [role("r", rule("get", "pods"))], [binding("b", "r", "ServiceAccount|sa")]
     )
@@ -168,7 +168,7 @@ def test_system_masters_may_do_everything() -> None:
     assert Authorizer(RoleStore()).allows(root, path_attributes("get", "/metrics")).allowed
 
 
-def test_an_authorizer_answers_the_same_when_it_remembers() -> None:
+def test_a_cached_authorization_equals_the_first_one() -> None:
     authorizer = one_rule(verbs=["get"], apiGroups=[""], resources=["pods"], resourceNames=["a"])
     for _ in range(2):
         assert authorizer.allows(JANE, asks("get", "pods", "n", "a")).allowed
@@ -176,7 +176,7 @@ def test_an_authorizer_answers_the_same_when_it_remembers() -> None:
         assert not authorizer.allows(User("joe"), asks("get", "pods", "n", "a")).allowed
 
 
-def test_an_authorizer_remembers_a_bounded_number_of_short_questions() -> None:
+def test_the_authorization_cache_is_limited_in_size() -> None:
     authorizer = one_rule(verbs=["get"], apiGroups=[""], resources=["pods"])
     authorizer.allows(JANE, asks("get", "x" * 5000))
     authorizer.allows(User("joe", groups=("g" * 5000,)), asks("get", "pods"))
@@ -197,7 +197,7 @@ def aggregating(name: str, *labels: str, **own: str) -> RbacRole:
     )
 
 
-def test_a_cluster_role_is_aggregated_from_those_that_it_selects() -> None:
+def test_a_cluster_role_aggregates_the_roles_that_it_selects() -> None:
     roles = [
         aggregating("all", "a"),
         aggregating("middle", "b", a="true"),
@@ -213,7 +213,7 @@ def test_a_cluster_role_is_aggregated_from_those_that_it_selects() -> None:
     assert not Authorizer(store).allows(JANE, asks("get", "secrets")).allowed
 
 
-def test_cluster_roles_that_select_each_other_end() -> None:
+def test_cyclic_aggregation_terminates() -> None:
     roles = [
         aggregating("one", "to-one", **{"to-two": "true"}),
         aggregating("two", "to-two", **{"to-one": "true"}),
@@ -230,7 +230,7 @@ def test_a_long_chain_of_aggregation_is_followed() -> None:
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed
 
 
-def test_the_aggregation_of_one_tenant_ends_soon_whatever_its_roles_select() -> None:
+def test_the_aggregation_effort_of_one_tenant_is_limited() -> None:
     labels = {f"l{number}": "true" for number in range(400)}
     roles = [aggregating(f"r{number:03}", *labels, **labels) for number in range(400)]
     end = role("end", rule("get", "pods"), labels=labels)
@@ -239,7 +239,7 @@ def test_the_aggregation_of_one_tenant_ends_soon_whatever_its_roles_select() -> 
     assert next(store.cluster_roles._steps, None) is None  # noqa: SLF001
 
 
-def test_more_rules_than_can_be_read_allow_nothing_beyond() -> None:
+def test_rules_beyond_the_reading_limit_allow_nothing() -> None:
     long = rule("get", " ".join(f"x{number}" for number in range(1000)))
     roles = [role("a", rule("get", "pods")), *(role(f"b{n}", *[long] * 10) for n in range(60))]
     roles.append(role("c", rule("get", "secrets")))
@@ -266,7 +266,7 @@ def test_more_rules_than_can_be_read_allow_nothing_beyond() -> None:
         ({"key": "tier", "operator": "Like", "values": ["a"]}, False),
     ],
 )
-def test_aggregation_selects_by_expressions(expression: dict[str, Any], selected: bool) -> None:
+def test_aggregation_supports_match_expressions(expression: dict[str, Any], selected: bool) -> None:
     selectors = {"clusterRoleSelectors": [{"matchExpressions": [expression]}]}
     roles = [
         role("all", aggregationRule=selectors),
@@ -276,7 +276,7 @@ def test_aggregation_selects_by_expressions(expression: dict[str, Any], selected
     assert Authorizer(store).allows(JANE, asks("get", "pods")).allowed is selected
 
 
-def test_a_published_role_has_its_rules_and_what_it_selects_of_the_tenant() -> None:
+def test_a_published_role_has_its_own_rules_and_aggregated_roles_of_the_tenant() -> None:
     admin = role(
         "admin",
         rule("get", "pods"),
@@ -292,7 +292,7 @@ def test_a_published_role_has_its_rules_and_what_it_selects_of_the_tenant() -> N
     assert not Authorizer(store).allows(JANE, asks("get", "secrets")).allowed
 
 
-def test_an_update_of_the_store_leaves_the_older_state_as_it_was() -> None:
+def test_an_update_of_the_store_leaves_the_previous_store_unchanged() -> None:
     before = RoleStore.from_objects([role("r", rule("get", "pods"))])
     after = before.with_binding(binding("b", "r", "User|jane", namespace="n"))
     later = after.without_binding("n", "b")
@@ -347,11 +347,11 @@ def of_users(*own: RbacRole) -> Authorizer:
         (path_attributes("get", "/metrics"), False),
     ],
 )
-def test_users_of_the_lcluster_have_the_base(attributes: Attributes, allowed: bool) -> None:
+def test_users_of_the_lcluster_have_the_base_rules(attributes: Attributes, allowed: bool) -> None:
     assert of_users().allows(person("ann"), attributes).allowed is allowed
 
 
-def test_no_object_of_the_tenant_changes_the_base() -> None:
+def test_objects_of_the_tenant_do_not_change_the_base_rules() -> None:
     forged = (
         role("lcluster:users", rule("*", "*", "*")),
         role("system:basic-user", rule("*", "*", "*")),
@@ -364,7 +364,7 @@ def test_no_object_of_the_tenant_changes_the_base() -> None:
     assert not Authorizer(unpublished).allows(person("ann"), asks("get", "secrets", "n")).allowed
 
 
-def test_a_person_brings_no_group_that_the_cluster_itself_gives() -> None:
+def test_reserved_groups_of_a_user_are_removed() -> None:
     ann = person("ann", ("devs", "system:masters", "system:nodes", "lcluster:users:x"))
     assert ann.groups == ("devs", "lcluster:users", "system:authenticated")
 
@@ -423,7 +423,7 @@ PODS = ResourceType("", "pods", "Pod", namespaced=True)
         ),
     ],
 )
-def test_attributes_are_those_that_the_api_server_derives(
+def test_request_attributes_equal_those_of_the_api_server(
     request_: ResourceRequest | PathRequest, expected: Attributes
 ) -> None:
     assert request_attributes(request_) == expected
@@ -446,12 +446,12 @@ def test_a_refusal_has_the_words_of_the_api_server() -> None:
     )
 
 
-def test_strings_are_quoted_as_go_quotes_them() -> None:
+def test_strings_are_quoted_as_in_go() -> None:
     assert go_quote('a"b\\c\n\x01é\u200b\U000e0001') == '"a\\"b\\\\c\\n\\x01é\\u200b\\U000e0001"'
     assert go_quote_all(("a", "b")) == '["a" "b"]'
 
 
-def test_null_is_an_empty_list_in_the_json_of_a_role() -> None:
+def test_null_in_a_role_is_decoded_as_an_empty_list() -> None:
     assert decode_role(b'{"metadata":{"name":"r","labels":null},"rules":null}') == RbacRole("r")
     with pytest.raises(msgspec.MsgspecError):
         decode_role(b'{"metadata":{"name":"r"},"rules":[{"verbs":[null]}]}')

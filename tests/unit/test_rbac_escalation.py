@@ -44,7 +44,7 @@ def authorizer(*objects: RbacRole | RbacBinding) -> Authorizer:
     )
 
 
-def test_a_role_with_rights_that_its_writer_has_is_written() -> None:
+def test_a_role_whose_rules_the_writer_holds_is_allowed() -> None:
     new = body("r", rule("get", "pods"))
     confirm_no_escalation(authorizer(), JANE, write("roles", "n"), new)
 
@@ -85,7 +85,7 @@ def test_the_verb_escalate_allows_any_rule() -> None:
             confirm_no_escalation(objects, JANE, elsewhere, new)
 
 
-def test_the_verb_escalate_on_one_name_counts_for_updates_only() -> None:
+def test_the_verb_escalate_limited_to_a_name_applies_only_to_updates() -> None:
     trusted = role("trusted", rule("escalate", "clusterroles", RBAC, "r"))
     objects = authorizer(trusted, binding("c", "trusted", "User|jane"))
     new = body("r", rule("*", "*", "*"))
@@ -133,7 +133,7 @@ def test_an_aggregation_rule_cannot_be_taken_away_without_all_rights() -> None:
         ({}, {"annotations": {"a": ""}}, True),
     ],
 )
-def test_a_write_for_the_garbage_collector_alone_is_not_judged(
+def test_a_write_of_metadata_for_the_garbage_collector_is_not_checked(
     before: dict[str, Any], after: dict[str, Any], refused: bool
 ) -> None:
     much = [rule("*", "*", "*")]
@@ -149,7 +149,7 @@ def test_a_write_for_the_garbage_collector_alone_is_not_judged(
         confirm_no_escalation(authorizer(), JANE, attributes, new, old)
 
 
-def test_a_binding_to_a_role_whose_rights_its_writer_has_is_written() -> None:
+def test_a_binding_to_a_role_whose_rules_the_writer_holds_is_allowed() -> None:
     confirm_no_escalation(
         authorizer(), JANE, write("rolebindings", "n"), bound("b", "ClusterRole", "reader")
     )
@@ -167,7 +167,7 @@ def test_a_binding_to_further_rights_is_refused() -> None:
     )
 
 
-def test_the_verb_bind_allows_to_grant_one_role_where_it_is_held() -> None:
+def test_the_verb_bind_allows_granting_a_role_within_its_scope() -> None:
     more = role("more", rule("delete", "pods"))
     may = role("may", rule("bind", "clusterroles", RBAC, "more"))
     objects = authorizer(more, may, binding("c", "may", "User|jane", namespace="n"))
@@ -188,7 +188,7 @@ def test_a_binding_to_a_role_that_does_not_exist_is_not_found() -> None:
     assert refused.value.status.message == 'rolebindings.rbac.authorization.k8s.io "gone" not found'
 
 
-def test_a_binding_of_the_whole_cluster_to_a_role_is_not_found() -> None:
+def test_a_cluster_role_binding_to_a_role_is_answered_with_404() -> None:
     objects = authorizer(role("more", rule("get", "pods"), namespace="n"))
     with pytest.raises(Refused) as refused:
         confirm_no_escalation(
@@ -231,7 +231,9 @@ def test_an_object_that_cannot_be_read_is_refused() -> None:
         (Attributes("create", "", "v1", "roles"), False),
     ],
 )
-def test_writes_of_roles_and_bindings_are_known(attributes: Attributes, expected: bool) -> None:
+def test_writes_of_roles_and_bindings_are_recognized(
+    attributes: Attributes, expected: bool
+) -> None:
     assert is_rbac_write(attributes) is expected
 
 
@@ -260,7 +262,7 @@ def allows(rule: AccessRule, question: Attributes) -> bool:
 
 @settings(max_examples=200)
 @given(st.lists(RULES, max_size=4), st.lists(RULES, max_size=3), QUESTIONS)
-def test_who_writes_rules_that_are_covered_can_do_all_that_they_allow(
+def test_covered_rules_allow_nothing_beyond_the_rules_of_the_owner(
     owner: list[AccessRule], wanted: list[AccessRule], question: Attributes
 ) -> None:
     if missing_rights(owner, wanted):
@@ -270,7 +272,7 @@ def test_who_writes_rules_that_are_covered_can_do_all_that_they_allow(
 
 
 @given(st.lists(RULES, max_size=3))
-def test_rules_cover_themselves_and_nothing_covers_none(rules: list[AccessRule]) -> None:
+def test_rules_cover_themselves_and_no_rules_cover_nothing(rules: list[AccessRule]) -> None:
     assert missing_rights(rules, rules) == []
     assert bool(missing_rights([], rules)) is bool(rules)
     assert missing_text(missing_rights(rules, [])) == ""
@@ -304,7 +306,7 @@ def test_rules_cover_themselves_and_nothing_covers_none(rules: list[AccessRule])
         ),
     ],
 )
-def test_a_patch_is_pinned_to_the_version_that_was_judged(
+def test_a_patch_has_the_checked_resource_version_as_precondition(
     media_type: str, patch: Any, expected: Any
 ) -> None:
     assert (
@@ -328,7 +330,9 @@ def test_a_patch_that_replaces_metadata_as_a_whole_is_refused(metadata: Any) -> 
 @pytest.mark.parametrize(
     ("sent", "expected"), [({}, "1"), ({"uid": None}, "1"), ({"uid": ""}, "1"), ({"uid": "2"}, "2")]
 )
-def test_an_apply_is_pinned_to_the_uid_unless_it_names_one(sent: Any, expected: str) -> None:
+def test_an_apply_has_the_checked_uid_as_precondition_unless_it_names_a_uid(
+    sent: Any, expected: str
+) -> None:
     body = json.dumps({"metadata": sent}).encode()
     pinned = with_preconditions("application/apply-patch+yaml", body, {"uid": "1"})
     assert json.loads(pinned) == {"metadata": {"uid": expected}}

@@ -18,7 +18,7 @@ def may(*rules: dict[str, list[str]], namespace: str = "") -> Authorizer:
     return Authorizer(RoleStore.from_objects(*objects))
 
 
-def test_each_part_of_the_wanted_user_must_be_allowed() -> None:
+def test_every_impersonated_attribute_must_be_allowed() -> None:
     rules = [
         rule("impersonate", "users", names="joe"),
         rule("impersonate", "groups", names="devs"),
@@ -34,7 +34,7 @@ def test_each_part_of_the_wanted_user_must_be_allowed() -> None:
             impersonated_user(may(*rest), JANE, whole, PODS)
 
 
-def test_a_service_account_is_asked_in_its_namespace_and_has_its_groups() -> None:
+def test_impersonating_a_service_account_is_checked_in_its_namespace() -> None:
     authorizer = may(rule("impersonate", "serviceaccounts"), namespace="n")
     robot = impersonated_user(authorizer, JANE, User("system:serviceaccount:n:sa"), PODS)
     assert robot.groups == (
@@ -46,7 +46,7 @@ def test_a_service_account_is_asked_in_its_namespace_and_has_its_groups() -> Non
         impersonated_user(authorizer, JANE, User("system:serviceaccount:m:sa"), PODS)
 
 
-def test_what_only_looks_like_a_service_account_is_asked_as_a_user() -> None:
+def test_an_invalid_service_account_name_is_checked_as_a_user() -> None:
     authorizer = may(rule("impersonate", "serviceaccounts"))
     for name in (
         "system:serviceaccount:n:",
@@ -67,14 +67,14 @@ def test_what_only_looks_like_a_service_account_is_asked_as_a_user() -> None:
         (User("system:serviceaccount:n:sa", groups=("a",)), ("a", "system:authenticated")),
     ],
 )
-def test_the_group_of_those_who_are_logged_in_is_added(
+def test_the_group_system_authenticated_is_added_unless_unauthenticated(
     wanted: User, groups: tuple[str, ...]
 ) -> None:
     authorizer = may(rule("impersonate", "users groups serviceaccounts"))
     assert impersonated_user(authorizer, JANE, wanted, PODS).groups == groups
 
 
-def test_a_sudoer_becomes_master_as_themselves_and_as_nobody_else() -> None:
+def test_a_sudoer_may_impersonate_system_masters_only_as_themselves() -> None:
     nothing = Authorizer(RoleStore())
     ann = person("ann", ("devs",), sudoer=True)
     root = impersonated_user(nothing, ann, User("ann", groups=("system:masters",)), PODS)
@@ -93,7 +93,7 @@ def test_a_sudoer_becomes_master_as_themselves_and_as_nobody_else() -> None:
         impersonated_user(nothing, person("ann"), User("ann", groups=("system:masters",)), PODS)
 
 
-def test_a_sudoer_who_may_act_as_others_makes_none_of_them_master() -> None:
+def test_a_sudoer_may_not_impersonate_another_user_in_system_masters() -> None:
     authorizer = may(rule("impersonate", "users"))
     jane = person("jane", sudoer=True)
     assert impersonated_user(authorizer, jane, User("joe"), PODS).name == "joe"
@@ -101,12 +101,12 @@ def test_a_sudoer_who_may_act_as_others_makes_none_of_them_master() -> None:
         impersonated_user(authorizer, jane, User("joe", groups=("system:masters",)), PODS)
 
 
-def test_who_is_impersonated_is_no_sudoer() -> None:
+def test_an_impersonated_user_is_no_sudoer() -> None:
     ann = person("ann", sudoer=True)
     assert not impersonated_user(Authorizer(RoleStore()), ann, User("ann"), PODS).sudoer
 
 
-def test_constrained_impersonation_allows_one_verb_as_one_user() -> None:
+def test_constrained_impersonation_allows_a_single_verb_as_a_single_user() -> None:
     authorizer = may(
         rule("impersonate-on:user-info:list", "pods"),
         rule("impersonate:user-info", "users groups", AUTHN, "joe devs"),
@@ -132,7 +132,7 @@ def test_constrained_impersonation_never_gives_system_masters() -> None:
             impersonated_user(authorizer, JANE, User("joe", groups=groups), PODS)
 
 
-def test_constrained_impersonation_has_ways_of_its_own_for_accounts_and_nodes() -> None:
+def test_constrained_impersonation_has_modes_for_service_accounts_and_nodes() -> None:
     authorizer = may(
         rule("impersonate-on:serviceaccount:list impersonate-on:arbitrary-node:list", "pods"),
         rule("impersonate:serviceaccount", "serviceaccounts", AUTHN),
@@ -144,7 +144,7 @@ def test_constrained_impersonation_has_ways_of_its_own_for_accounts_and_nodes() 
     assert node.groups == ("system:nodes", "system:authenticated")
 
 
-def test_the_refusal_is_that_of_the_first_way_that_was_tried() -> None:
+def test_the_refusal_is_that_of_constrained_impersonation() -> None:
     with pytest.raises(Refused) as refused:
         impersonated_user(may(), JANE, User("joe"), PODS)
     assert refused.value.status.message == (

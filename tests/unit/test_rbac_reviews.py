@@ -37,7 +37,7 @@ def refusal(plural: str, body: Any, namespace: str = "") -> Refused:
     return refused.value
 
 
-def test_a_caller_asks_for_themselves() -> None:
+def test_a_self_subject_access_review_is_about_the_caller() -> None:
     review = answer(
         "selfsubjectaccessreviews", {"spec": {"resourceAttributes": PODS, "user": "root"}}
     )
@@ -53,7 +53,7 @@ def test_a_caller_asks_for_themselves() -> None:
     }
 
 
-def test_a_caller_asks_for_somebody_else() -> None:
+def test_a_subject_access_review_is_about_the_given_user() -> None:
     spec = {
         "nonResourceAttributes": {"path": "/x", "verb": "get"},
         "user": "joe",
@@ -66,7 +66,7 @@ def test_a_caller_asks_for_somebody_else() -> None:
     assert review["status"] == {"allowed": False}
 
 
-def test_a_local_review_is_about_its_namespace() -> None:
+def test_a_local_subject_access_review_is_limited_to_its_namespace() -> None:
     spec = {"resourceAttributes": {**PODS, "namespace": "n"}, "user": "joe", "groups": ["team"]}
     review = answer("localsubjectaccessreviews", {"spec": spec}, "n")
     assert review["metadata"] == {"namespace": "n"}
@@ -119,7 +119,7 @@ def test_a_local_review_is_about_its_namespace() -> None:
         ("selfsubjectrulesreviews", {"spec": {}}, "no namespace on request"),
     ],
 )
-def test_a_review_is_refused_in_the_words_of_kubernetes(
+def test_an_invalid_review_is_refused_in_the_words_of_kubernetes(
     plural: str, body: dict[str, Any], message: str
 ) -> None:
     assert (
@@ -127,7 +127,7 @@ def test_a_review_is_refused_in_the_words_of_kubernetes(
     )
 
 
-def test_a_body_that_is_no_review_is_a_bad_request() -> None:
+def test_a_malformed_review_is_a_bad_request() -> None:
     bodies: tuple[Any, ...] = (
         [],
         {"kind": "Pod"},
@@ -174,7 +174,7 @@ def test_a_body_that_is_no_review_is_a_bad_request() -> None:
         ),
     ],
 )
-def test_selectors_change_no_answer_and_unreadable_ones_are_told(
+def test_selectors_do_not_change_a_review_and_invalid_ones_are_reported(
     selectors: dict[str, Any], error: str | None
 ) -> None:
     review = answer(
@@ -187,7 +187,7 @@ def test_selectors_change_no_answer_and_unreadable_ones_are_told(
 
 
 @pytest.mark.parametrize("raw", ["a{}x", "a={}!", "a in {}x", "!{}!", "a in ({}"])
-def test_a_label_selector_of_blanks_is_read_in_one_pass(raw: str) -> None:
+def test_a_label_selector_of_many_blanks_is_parsed_in_linear_time(raw: str) -> None:
     # Two repeats of blanks side by side took a minute for 32 KB of them, and held all workers.
     selector = {"labelSelector": {"rawSelector": raw.format(" " * 60_000)}}
     review = answer(
@@ -197,7 +197,7 @@ def test_a_label_selector_of_blanks_is_read_in_one_pass(raw: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fieldSelector", "labelSelector"])
-def test_a_selector_in_text_is_not_longer_than_a_url(kind: str) -> None:
+def test_a_raw_selector_is_limited_in_length(kind: str) -> None:
     attributes = {**PODS, kind: {"rawSelector": "a" * 65_537}}
     refused = refusal("selfsubjectaccessreviews", {"spec": {"resourceAttributes": attributes}})
     assert refused.status.code == 422
@@ -237,7 +237,7 @@ def test_contradictory_selectors_are_invalid(selectors: dict[str, Any], message:
     assert message in refused.status.message
 
 
-def test_the_rules_of_a_caller_are_listed() -> None:
+def test_a_self_subject_rules_review_lists_the_rules_of_the_caller() -> None:
     review = answer("selfsubjectrulesreviews", {"spec": {"namespace": "n"}})
     assert review["spec"] == {}
     assert review["status"] == {
@@ -248,7 +248,7 @@ def test_the_rules_of_a_caller_are_listed() -> None:
     }
 
 
-def test_a_caller_learns_who_they_are() -> None:
+def test_a_self_subject_review_returns_the_identity_of_the_caller() -> None:
     review = answer("selfsubjectreviews", {}, group="authentication")
     assert review == {
         "kind": "SelfSubjectReview",
@@ -258,7 +258,7 @@ def test_a_caller_learns_who_they_are() -> None:
     }
 
 
-def test_other_resources_are_no_reviews() -> None:
+def test_other_resources_are_not_handled_as_reviews() -> None:
     assert answer("pods", {}) is None
     assert answer("tokenreviews", {}, group="authentication") is None
 
@@ -273,7 +273,7 @@ def reviewed(**status: Any) -> Any:
 NOBODY = {"user": {}, "error": "invalid bearer token"}
 
 
-def test_a_token_that_was_revoked_is_one_that_nobody_issued() -> None:
+def test_a_revoked_token_is_reported_as_unauthenticated() -> None:
     user = {
         "username": "system:serviceaccount:acme-prod:sa",
         "extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]},
@@ -284,7 +284,7 @@ def test_a_token_that_was_revoked_is_one_that_nobody_issued() -> None:
         assert down["status"].get("authenticated") is found
 
 
-def test_a_token_of_the_tenant_authenticates_in_its_spelling() -> None:
+def test_a_token_of_the_tenant_is_reported_with_translated_names() -> None:
     key = "authentication.kubernetes.io/"
     review = reviewed(
         authenticated=True,
@@ -331,11 +331,11 @@ def test_a_token_of_the_tenant_authenticates_in_its_spelling() -> None:
         {"authenticated": "yes", "user": {"username": "system:serviceaccount:acme-prod:sa"}},
     ],
 )
-def test_a_token_of_anybody_else_is_like_one_that_nobody_issued(status: dict[str, Any]) -> None:
+def test_a_foreign_token_is_reported_as_unauthenticated(status: dict[str, Any]) -> None:
     assert reviewed(**status)["status"] == NOBODY
 
 
-def test_a_review_of_a_user_has_only_the_groups_that_it_says() -> None:
+def test_a_subject_access_review_adds_no_implicit_groups() -> None:
     assert User("jane").groups == ()
     review = answer("subjectaccessreviews", {"spec": {"resourceAttributes": PODS, "user": "jane"}})
     assert review["status"]["allowed"] is False

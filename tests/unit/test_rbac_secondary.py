@@ -28,7 +28,7 @@ def may(*rules: dict[str, list[str]]) -> Authorizer:
 
 
 @pytest.mark.parametrize("subresource", ["exec", "attach", "portforward"])
-def test_a_pod_is_connected_to_by_get_only_with_create(subresource: str) -> None:
+def test_connecting_to_a_pod_by_get_requires_create_permission(subresource: str) -> None:
     asked = asks("get", f"pods/{subresource}", "n", "p")
     confirm_connection(may(rule("create", f"pods/{subresource}")), JANE, asked)
     with pytest.raises(Refused) as refused:
@@ -59,13 +59,13 @@ def test_reading_a_pod_needs_no_create() -> None:
         (asks("delete", "pods", "n", "p"), "", True),
     ],
 )
-def test_what_may_create_an_object_needs_create(
+def test_requests_that_may_create_an_object_require_create_permission(
     attributes: Attributes, media_type: str, allowed: bool
 ) -> None:
     assert may_create(may(rule("create", "services")), JANE, attributes, media_type) is allowed
 
 
-def test_only_the_change_of_an_object_that_is_not_there_is_refused() -> None:
+def test_a_patch_without_create_permission_is_refused_only_for_a_missing_object() -> None:
     asked = asks("patch", "pods", "n", "p")
     confirm_existing(may(), JANE, asked, exists=True)
     with pytest.raises(Refused) as refused:
@@ -90,7 +90,9 @@ def csr(verb: str, subresource: str) -> Attributes:
         (asks("update", "pods/status", "n", "p"), False),
     ],
 )
-def test_approving_and_signing_need_the_signer(attributes: Attributes, needed: bool) -> None:
+def test_approving_and_signing_require_permission_for_the_signer(
+    attributes: Attributes, needed: bool
+) -> None:
     assert needs_signer(attributes) is needed
 
 
@@ -105,7 +107,7 @@ def test_approving_and_signing_need_the_signer(attributes: Attributes, needed: b
         ("approval", "approve", "other.com/*", False),
     ],
 )
-def test_a_signer_is_named_or_its_domain(
+def test_permission_for_a_signer_names_the_signer_or_its_domain(
     subresource: str, verb: str, name: str, allowed: bool
 ) -> None:
     authorizer = may(rule(verb, "signers", CERTIFICATES, name))

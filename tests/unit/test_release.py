@@ -25,7 +25,7 @@ def flat(commands: list[list[str]]) -> list[str]:
     return [" ".join(command) for command in commands]
 
 
-def test_docker_builds_both_architectures_into_one_archive() -> None:
+def test_docker_builds_both_architectures_into_a_single_archive() -> None:
     [command] = flat(image.commands("docker", KEPT, 7))
     assert command == (
         "docker buildx build --platform linux/amd64,linux/arm64 --build-arg=SOURCE_DATE_EPOCH=7 "
@@ -33,14 +33,14 @@ def test_docker_builds_both_architectures_into_one_archive() -> None:
     )
 
 
-def test_docker_pushes_and_tells_the_digest() -> None:
+def test_docker_pushes_and_writes_the_digest() -> None:
     [command] = flat(image.commands("docker", PUSHED, 7))
     assert "--push --tag=registry.example.com/lnamespace:1.2.3" in command
     assert command.endswith("--metadata-file=/dist/lnamespace-1.2.3-image.digest .")
 
 
 @pytest.mark.parametrize("builder", ["buildah", "podman"])
-def test_others_build_a_manifest_and_push_all_of_it(builder: str) -> None:
+def test_buildah_and_podman_build_a_manifest_and_push_all_architectures(builder: str) -> None:
     build, push = flat(image.commands(builder, PUSHED, 7))[-2:]
     name = "registry.example.com/lnamespace:1.2.3"
     assert build.startswith(f"{builder} build --platform linux/amd64,linux/arm64 ")
@@ -51,7 +51,7 @@ def test_others_build_a_manifest_and_push_all_of_it(builder: str) -> None:
 
 
 @pytest.mark.parametrize("builder", [probe[0] for probe in image.BUILDERS])
-def test_the_base_may_be_another_by_its_digest(builder: str) -> None:
+def test_the_base_image_can_be_replaced_by_digest(builder: str) -> None:
     pinned = Image("1.2.3", "", Path("/dist"), base="debian@sha256:00")
     commands = flat(image.commands(builder, pinned, 7))
     assert sum("--build-arg=DEBIAN=debian@sha256:00" in command for command in commands) == 1
@@ -60,14 +60,14 @@ def test_the_base_may_be_another_by_its_digest(builder: str) -> None:
 @pytest.mark.parametrize(
     "written", ["sha256:12\n", '{"containerimage.digest": "sha256:12", "image.name": "x"}']
 )
-def test_each_builder_writes_the_digest_in_its_way(written: str, tmp_path: Path) -> None:
+def test_the_digest_is_read_from_the_output_of_each_builder(written: str, tmp_path: Path) -> None:
     file = tmp_path / "digest"
     file.write_text(written)
     assert image.digest_in(file) == "sha256:12"
 
 
 @pytest.mark.parametrize("written", [None, ""])
-def test_a_push_that_failed_and_did_not_say_so_is_told(written: str | None, tmp_path: Path) -> None:
+def test_a_silently_failed_push_is_an_error(written: str | None, tmp_path: Path) -> None:
     """buildah 1.28 ends with exit code 0 when the registry does not answer."""
     pushed = Image("1.2.3", PUSHED.repository, tmp_path)
     if written is not None:
@@ -79,23 +79,23 @@ def test_a_push_that_failed_and_did_not_say_so_is_told(written: str | None, tmp_
     image.check_pushed(Image("1.2.3", "", tmp_path))
 
 
-def test_the_sums_and_the_chart_are_signed() -> None:
+def test_the_checksums_and_the_chart_are_signed() -> None:
     assert flat(list(signing.commands(KEPT, Signer("cosign.key")))) == [
         f"cosign sign-blob --yes --key=cosign.key --bundle=/dist/{name}.sigstore.json /dist/{name}"
         for name in ("SHA256SUMS", "lnamespace-1.2.3.tgz")
     ]
 
 
-def test_without_a_key_it_is_signed_as_who_is_logged_in() -> None:
+def test_signing_without_a_key_uses_no_key_option() -> None:
     assert all("--key" not in command for command in flat(list(signing.commands(KEPT, Signer()))))
 
 
-def test_services_of_ones_own_sign_everything() -> None:
+def test_a_signing_configuration_is_passed_to_every_signature() -> None:
     commands = flat(list(signing.commands(KEPT, Signer("cosign.key", "signing.json"))))
     assert all("--key=cosign.key --signing-config=signing.json" in one for one in commands)
 
 
-def test_a_pushed_image_is_signed_by_its_digest_with_its_bill(tmp_path: Path) -> None:
+def test_a_pushed_image_is_signed_by_digest_and_attested_with_its_sbom(tmp_path: Path) -> None:
     made = Image("1.2.3", PUSHED.repository, tmp_path)
     made.digest.write_text("sha256:12")
     *_, signed, attested = flat(list(signing.commands(made, Signer())))
@@ -103,12 +103,12 @@ def test_a_pushed_image_is_signed_by_its_digest_with_its_bill(tmp_path: Path) ->
     assert attested.startswith("cosign attest --yes --type=cyclonedx --predicate=")
 
 
-def test_all_places_state_one_version() -> None:
+def test_all_files_state_the_same_version() -> None:
     assert len(set(source.versions(ROOT).values())) == 1
 
 
 @pytest.mark.parametrize("key", ["version", "appVersion"])
-def test_a_version_that_was_forgotten_stops_the_release(key: str, tmp_path: Path) -> None:
+def test_a_version_that_differs_in_a_file_stops_the_release(key: str, tmp_path: Path) -> None:
     chart = tmp_path / "charts" / "lnamespace" / "Chart.yaml"
     chart.parent.mkdir(parents=True)
     text = (ROOT / "charts" / "lnamespace" / "Chart.yaml").read_text()
@@ -127,7 +127,7 @@ def archive(path: Path, names: list[str], mtime: int) -> Path:
     return path
 
 
-def test_a_settled_archive_has_nothing_of_when_and_by_whom_it_was_made(tmp_path: Path) -> None:
+def test_a_normalized_archive_is_independent_of_time_order_and_owner(tmp_path: Path) -> None:
     one = archive(tmp_path / "one.tgz", ["a", "b/c"], 1)
     other = archive(tmp_path / "other.tgz", ["b/c", "a"], 2)
     assert one.read_bytes() != other.read_bytes()
@@ -149,7 +149,7 @@ def test_a_settled_archive_has_nothing_of_when_and_by_whom_it_was_made(tmp_path:
         ("bake", "there is no step 'bake'; there are packages, image, sign"),
     ],
 )
-def test_what_is_missing_is_said_before_anything_is_made(
+def test_missing_tools_are_reported_before_any_step_runs(
     step: str, said: str, tmp_path: Path
 ) -> None:
     command = (sys.executable, ROOT / "hack" / "release", "packages", step, "--dist", tmp_path)
@@ -160,7 +160,7 @@ def test_what_is_missing_is_said_before_anything_is_made(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_image_is_made_of_all_that_the_package_is_made_of() -> None:
+def test_the_image_contains_every_directory_of_the_package() -> None:
     """The programs of the plugins were missing: it could not be built."""
     package = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {str(Path(program).parent) for program in package["script-files"]}
@@ -171,7 +171,7 @@ def test_the_image_is_made_of_all_that_the_package_is_made_of() -> None:
     assert folders <= sent
 
 
-def test_the_image_runs_as_whom_the_chart_says() -> None:
+def test_the_image_runs_as_the_user_of_the_chart() -> None:
     chart = (ROOT / "charts" / "lnamespace" / "values.yaml").read_text()
     user = re.search(r"runAsUser: (\d+)", chart)
     assert user

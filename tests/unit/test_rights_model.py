@@ -42,7 +42,7 @@ def made(**lists: Subject) -> World:
         ("sudoers", {Ability.BECOME}),
     ],
 )
-def test_each_list_gives_one_thing(field: str, gives: set[Ability]) -> None:
+def test_each_member_list_gives_exactly_its_own_ability(field: str, gives: set[Ability]) -> None:
     world = made(**{field: ANN})
     has = {a for a in Ability if world.may(WHO["ann"], one(a), NOW)}
     assert has == gives
@@ -50,7 +50,7 @@ def test_each_list_gives_one_thing(field: str, gives: set[Ability]) -> None:
     assert not [a for a in Ability if world.may(WHO["ann"], one(a, "two"), NOW)]
 
 
-def test_sudo_is_the_groups_and_the_persons() -> None:
+def test_sudo_has_the_rights_of_the_group_and_of_the_person() -> None:
     world = made(users=ANN, sudoers=BEN)
     for person in ("ann", "ben"):
         group = WHO[person].sudo("one")
@@ -63,13 +63,13 @@ def test_sudo_is_the_groups_and_the_persons() -> None:
     assert not world.may(WHO["ben"], one(Ability.SELF, ANN.username), NOW)
 
 
-def test_an_entry_ends_at_its_second() -> None:
+def test_an_entry_is_inactive_from_its_expiry_on() -> None:
     world = World().created("one", Lists(users=(Entry(ANN, NOW),)))
     assert world.may(WHO["ann"], one(Ability.WORK), NOW - 0.001)
     assert not world.may(WHO["ann"], one(Ability.WORK), NOW)
 
 
-def test_a_namespace_that_was_there_gives_nobody_anything() -> None:
+def test_a_preexisting_namespace_gives_no_access() -> None:
     world = (
         World().squatted("one").created("one", Lists(users=(Entry(ANN),), sudoers=(Entry(BEN),)))
     )
@@ -81,7 +81,7 @@ def test_a_namespace_that_was_there_gives_nobody_anything() -> None:
 
 
 @pytest.mark.parametrize("retain", [True, False])
-def test_who_comes_after_has_nothing_of_who_was_before(retain: bool) -> None:
+def test_members_of_a_deleted_lnamespace_have_no_access_to_its_successor(retain: bool) -> None:
     world = World().created("one", Lists(users=(Entry(ANN),)), retain=retain)
     after = world.passed_on("one", BEN).deleted("one")
     assert not after.may(WHO["ann"], one(Ability.WORK), NOW)
@@ -91,7 +91,7 @@ def test_who_comes_after_has_nothing_of_who_was_before(retain: bool) -> None:
     assert not again.may(WHO["ann"], one(Ability.WORK), NOW)
 
 
-def test_between_two_settled_moments_what_was_said_by_none_is_more_and_by_all_is_less() -> None:
+def test_rights_between_two_settled_states_may_be_those_of_either_state() -> None:
     history = History(lambda: NOW)
     before, after = made(users=ANN, managers=ANN), made(users=BEN, managers=ANN)
     history.add(before)
@@ -110,7 +110,7 @@ def test_between_two_settled_moments_what_was_said_by_none_is_more_and_by_all_is
     assert window.can(WHO["ann"], work)  # who asked before is judged by what was before
 
 
-def test_what_tampering_gives_is_over_when_it_is_mended() -> None:
+def test_rights_gained_by_tampering_end_after_the_repair() -> None:
     world = made(users=ANN)
     step = Tamper(name="one", target="users", how="swap")
     tampered, mended = step.after(world, NOW)
@@ -119,14 +119,14 @@ def test_what_tampering_gives_is_over_when_it_is_mended() -> None:
     assert mended == world
 
 
-def test_a_crash_of_the_api_server_gives_nobody_anything() -> None:
+def test_a_crash_of_the_api_server_gives_no_access() -> None:
     away, back = Kill(process="etcd").after(made(users=ANN), NOW)
     assert not away.may(WHO["ann"], frozenset({LOOK}), NOW)
     assert back == made(users=ANN)
     assert Kill(process="controller").after(back, NOW) == ()
 
 
-def test_nobody_but_an_administrator_leaves_it_with_nobody_in_charge() -> None:
+def test_only_an_administrator_can_remove_the_last_manager() -> None:
     world, nobody = made(managers=ANN), Script(users=(Line("ann"),))
     for actor, possible in (("ann", False), ("admin", True)):
         edit = Edit(actor=actor, name="one", script=nobody)
@@ -136,7 +136,7 @@ def test_nobody_but_an_administrator_leaves_it_with_nobody_in_charge() -> None:
     assert edit.possible([world], Parts(webhook=False), NOW) is False
 
 
-def test_what_is_protected_is_not_deleted() -> None:
+def test_a_protected_lnamespace_cannot_be_deleted() -> None:
     world = made(managers=ANN)
     protected = world.changed("one", replace(world.claims["one"], protected=True))
     for propagation in Propagation:
@@ -146,19 +146,19 @@ def test_what_is_protected_is_not_deleted() -> None:
 
 
 @given(seed=st.integers(0, 10**6))
-def test_a_seed_is_a_play(seed: int) -> None:
+def test_the_same_seed_gives_the_same_steps_and_steps_can_be_serialized(seed: int) -> None:
     steps = plot(seed, 40)
     assert steps == plot(seed, 40)
     assert [from_line(to_line(step)) for step in steps] == steps
     assert {renamed(step, "x-").name for step in steps} <= {"", "x-one", "x-two", "x-three"}
 
 
-def test_a_play_has_a_bit_of_everything() -> None:
+def test_a_sequence_of_steps_contains_most_kinds_of_steps() -> None:
     kinds = {type(step) for step in plot(4711, 60)}
     assert len(kinds) >= 14, kinds
 
 
-def test_a_play_leaves_nothing_when_all_goes_well() -> None:
+def test_the_final_steps_delete_everything() -> None:
     world = made(managers=ANN)
     world = world.changed("one", replace(world.claims["one"], protected=True, retain=True))
     for step in ending():
@@ -167,7 +167,7 @@ def test_a_play_leaves_nothing_when_all_goes_well() -> None:
     assert (world.claims, world.places) == ({}, {})
 
 
-def test_everybody_is_asked_about_everything_with_and_without_sudo() -> None:
+def test_every_subject_is_checked_for_every_action_with_and_without_sudo() -> None:
     asked = {(question.who, question.deed) for question in questions(ASKED, NAMES)}
     for who in ASKED:
         for as_whom in (who, *(who.sudo(name) for name in NAMES)):
@@ -178,7 +178,7 @@ def test_everybody_is_asked_about_everything_with_and_without_sudo() -> None:
 
 
 @given(length=st.integers(2, 60), data=st.data())
-def test_a_play_that_fails_is_made_shorter_to_what_matters(
+def test_a_failing_sequence_is_shrunk_to_the_relevant_steps(
     length: int, data: st.DataObject
 ) -> None:
     guilty = data.draw(st.sets(st.integers(0, length - 1), min_size=1, max_size=3))
@@ -189,11 +189,11 @@ def test_a_play_that_fails_is_made_shorter_to_what_matters(
     assert shrunk(range(length), fails) == sorted(guilty)
 
 
-def test_what_has_had_enough_is_left_as_it_is() -> None:
+def test_a_sequence_that_does_not_fail_is_not_shrunk() -> None:
     assert shrunk([1, 2, 3], lambda _: False) == [1, 2, 3]
 
 
-def test_settling_is_a_step() -> None:
+def test_a_sequence_ends_with_a_settle_step() -> None:
     assert isinstance(plot(random.Random(1).randrange(99), 1)[-1], Settle)
 
 
@@ -217,7 +217,9 @@ class _Cluster(Api):
         ({}, []),
     ],
 )
-def test_overlooked_is_what_nobody_owns_any_more(namespace: Object, found: list[str]) -> None:
+def test_a_namespace_with_only_a_deleted_owner_counts_as_overlooked(
+    namespace: Object, found: list[str]
+) -> None:
     """The collector misses it for good: an LNamespace made again while its watch was down."""
     cluster = _Cluster(
         lnamespaces={"metadata": {"name": "one", "uid": "present"}},

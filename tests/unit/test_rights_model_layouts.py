@@ -35,7 +35,7 @@ def one(ability: Ability) -> Powers:
 @pytest.mark.parametrize(
     ("world", "gives"), [(BY_GROUP, Ability.BECOME), (BY_ACCOUNT, Ability.STAND)]
 )
-def test_sudo_is_by_one_of_two_ways(world: World, gives: Ability) -> None:
+def test_sudo_works_only_by_the_configured_layout(world: World, gives: Ability) -> None:
     for ability in (Ability.BECOME, Ability.STAND):
         assert world.may(WHO["ben"], one(ability), NOW) == (ability is gives)
         assert not world.may(WHO["ann"], one(ability), NOW)
@@ -45,13 +45,13 @@ def test_sudo_is_by_one_of_two_ways(world: World, gives: Ability) -> None:
             assert world.may(acting, one(ability), NOW) == (layout is world.layout)
 
 
-def test_nobody_impersonates_people_where_sudo_is_by_account() -> None:
+def test_users_are_not_impersonated_in_the_account_layout() -> None:
     himself = frozenset({Power(Ability.SELF, BEN.username)})
     assert BY_GROUP.may(WHO["ben"], himself, NOW)
     assert not BY_ACCOUNT.may(WHO["ben"], himself, NOW)
 
 
-def test_while_it_changes_it_may_be_either_way_and_then_it_is_one() -> None:
+def test_both_layouts_may_work_during_a_layout_change_and_only_the_new_one_after() -> None:
     first, last = Upgrade(layout=Layout.ACCOUNT).after(BY_GROUP, NOW)
     assert first == BY_ACCOUNT
     for ability in (Ability.BECOME, Ability.STAND):
@@ -63,7 +63,7 @@ def test_while_it_changes_it_may_be_either_way_and_then_it_is_one() -> None:
     assert Upgrade(layout=Layout.ACCOUNT).after(hurried, NOW) == (first, last)
 
 
-def test_who_is_new_while_it_changes_may_have_it_either_way_too() -> None:
+def test_a_new_sudoer_during_a_layout_change_may_use_either_layout() -> None:
     """The controller goes on with the former layout until it is started anew: seed 823586."""
     *_, moving = Upgrade(layout=Layout.ACCOUNT).after(World(), NOW)
     squatted = moving.squatted("one")
@@ -74,14 +74,14 @@ def test_who_is_new_while_it_changes_may_have_it_either_way_too() -> None:
         assert world.at_rest() == replace(world, moving=False)
 
 
-def test_administrators_try_only_what_a_policy_keeps_them_from() -> None:
+def test_administrators_attempt_only_actions_that_a_policy_prevents() -> None:
     made = Steal(actor=ADMIN, name="one", attack="make-account")
     assert not made.idle([BY_GROUP, BY_ACCOUNT], Parts())
     assert Steal(actor=ADMIN, name="one", attack="stand").idle([BY_ACCOUNT], Parts())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_play_ends_in_the_layout_in_which_it_began(kind: str) -> None:
+def test_a_sequence_of_steps_ends_in_its_initial_layout(kind: str) -> None:
     steps = plot(1, 40, kind)
     assert [from_line(to_line(step)) for step in steps] == steps
     layouts = [step.layout for step in steps if isinstance(step, Upgrade)]

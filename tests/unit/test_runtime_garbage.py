@@ -12,7 +12,7 @@ print(len(gc.get_objects()), gc.get_threshold()[2])
 """
 
 
-def test_what_was_there_at_the_start_is_not_searched() -> None:
+def test_objects_that_exist_at_startup_are_excluded_from_garbage_collection() -> None:
     """A search through all modules held up every request for 100 ms."""
     run = subprocess.run(
         [sys.executable, "-c", _COUNT], capture_output=True, text=True, check=True, timeout=60

@@ -28,7 +28,7 @@ def test_lines_are_appended_in_their_order(tmp_path: Path) -> None:
     assert (tmp_path / "new").stat().st_mode & 0o007 == 0
 
 
-def test_lines_that_come_soon_after_another_are_written_with_it(
+def test_lines_that_arrive_together_are_written_in_one_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end waits for no more of them."""
@@ -41,7 +41,7 @@ def test_lines_that_come_soon_after_another_are_written_with_it(
     os.close(reader)
 
 
-def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path) -> None:
+def test_a_rotated_file_is_recreated(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     first = LineWriter(str(file), print)
     first.put(b"old")
@@ -52,7 +52,7 @@ def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path) -> None:
     assert (file.read_bytes(), (tmp_path / "audit.log.1").read_bytes()) == (b"new\n", b"old\n")
 
 
-def test_what_comes_faster_than_it_is_written_is_lost_and_counted(tmp_path: Path) -> None:
+def test_lines_beyond_the_buffer_limit_are_lost_and_counted(tmp_path: Path) -> None:
     """A pipe that nobody reads is a disk that is stuck: no request may wait for it."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -72,7 +72,7 @@ def test_what_comes_faster_than_it_is_written_is_lost_and_counted(tmp_path: Path
     os.close(reader)
 
 
-def test_a_file_that_grows_no_further_loses_lines_and_later_ones_stand_alone(
+def test_a_full_file_loses_lines_and_later_lines_start_on_a_new_line(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "audit.log"
@@ -90,6 +90,6 @@ def test_a_file_that_grows_no_further_loses_lines_and_later_ones_stand_alone(
     assert (file.read_bytes(), lost) == (b"fir\nsecond\n", [1])
 
 
-def test_a_file_that_cannot_be_written_is_told_at_start(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error_at_startup(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         LineWriter(str(tmp_path / "nowhere" / "audit.log"), print)

@@ -26,7 +26,7 @@ class Patient:
         )
 
 
-async def test_it_says_how_it_is() -> None:
+async def test_probes_and_metrics_are_served_over_http() -> None:
     patient = Patient()
     async with (
         serve_probes("127.0.0.1:0", patient.probes()) as address,
@@ -50,18 +50,18 @@ async def test_it_says_how_it_is() -> None:
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:x", "256.0.0.1:80", "192.0.2.1:0"])
-async def test_an_address_that_is_none_is_an_error(address: str) -> None:
+async def test_an_invalid_listen_address_is_a_settings_error(address: str) -> None:
     with pytest.raises(SettingsError, match="--health-listen"):
         async with serve_probes(address, Patient().probes()):
             pass
 
 
-async def test_nowhere_is_fine() -> None:
+async def test_an_empty_listen_address_disables_the_probes() -> None:
     async with serve_probes("", Patient().probes()) as address:
         assert address == ""
 
 
-async def test_whoever_asks_nothing_does_not_keep_others_from_asking() -> None:
+async def test_idle_connections_do_not_block_probes() -> None:
     async with serve_probes("127.0.0.1:0", Patient().probes()) as address:
         host, _, port = address.rpartition(":")
         silent = [await asyncio.open_connection(host, int(port)) for _ in range(100)]

@@ -38,6 +38,6 @@ def test_a_signal_sets_the_event_instead_of_ending_the_process(number: signal.Si
         signal.signal(number, before)
 
 
-def test_the_next_signal_ends_a_process_that_is_stopping() -> None:
+def test_a_second_signal_ends_a_stopping_process() -> None:
     done = subprocess.run([sys.executable, "-c", _STOPPING], check=False, timeout=60)
     assert done.returncode == 128 + signal.SIGINT

@@ -21,20 +21,20 @@ OBJECTS = {
 }
 
 
-def test_the_samples_that_are_kept_are_what_the_code_makes(tmp_path: Path) -> None:
+def test_the_sample_files_are_the_rendered_output_of_the_code(tmp_path: Path) -> None:
     assert main(["render", "samples", str(tmp_path)]) == 0
     made = {path.name: path.read_text() for path in tmp_path.iterdir()}
     kept = {path.name: path.read_text() for path in FOLDER.iterdir()}
     assert kept == made, "run `make crds`"
 
 
-def test_there_is_a_sample_of_each_object_that_the_design_names() -> None:
+def test_a_sample_exists_for_each_object_of_the_design() -> None:
     kinds = {name: manifest["kind"] for name, manifest in sample_manifests(Conventions()).items()}
     assert OBJECTS.items() <= kinds.items()
     assert kinds.keys() - OBJECTS.keys() == {"lnamespace.yaml", "lnamespace-v1alpha1.yaml"}
 
 
-def test_a_binding_binds_the_role_beside_it() -> None:
+def test_a_sample_binding_refers_to_the_sample_role() -> None:
     made = sample_manifests(Conventions())
     for name in OBJECTS:
         role = made.get(name.replace("-binding", ""))
@@ -60,7 +60,7 @@ def test_another_instance_has_samples_of_its_own(tmp_path: Path) -> None:
         (["render", "samples", "/proc/nowhere"], "cannot be written"),
     ],
 )
-def test_where_samples_cannot_go_is_told(
+def test_an_unwritable_samples_directory_is_an_error(
     argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(argv) == 1

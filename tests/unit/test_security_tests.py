@@ -28,13 +28,13 @@ def defined(file: str) -> set[str]:
     return {name for path in paths for name in re.findall(r"def test_(\w+)\(", path.read_text())}
 
 
-def test_the_tests_that_are_named_exist() -> None:
+def test_the_tests_named_in_the_documentation_exist() -> None:
     everywhere = {test for page in PAGES for test in named(page.read_text())}
     assert len(everywhere) > 250
     assert sorted(test for test in everywhere if test[1] not in defined(test[0])) == []
 
 
-def test_every_weakness_has_a_test_of_its_own_name() -> None:
+def test_every_numbered_vulnerability_has_a_test_named_after_it() -> None:
     """Where it has a number, and was tried on a cluster."""
     for cells in rows():
         for number in re.findall(r"(?:CVE|GHSA)-[\w-]+", cells[1]) if len(cells) == 3 else ():
@@ -48,6 +48,6 @@ def test_every_pitfall_has_a_test() -> None:
     assert [number for number, tests in numbered.items() if not list(named(tests))] == []
 
 
-def test_every_known_attack_stands_on_the_page() -> None:
+def test_every_known_attack_is_listed_in_the_documentation() -> None:
     on_the_page = {name for file, name in named(PAGE.read_text()) if file == "known_attacks"}
     assert on_the_page == defined("known_attacks")

@@ -20,16 +20,16 @@ def loaded(*argv: str, command: str = "controller", **environment: str) -> Setti
     return load(parser.parse_args(argv), environment)
 
 
-def test_without_any_option_the_defaults_hold() -> None:
+def test_the_defaults_apply_without_any_option() -> None:
     assert loaded() == Settings()
 
 
-def test_the_default_suffix_is_that_of_the_names() -> None:
+def test_the_default_suffix_and_group_format_are_those_of_the_names() -> None:
     assert Settings().api_group_suffix == DEFAULT_SUFFIX == Names().suffix
     assert Settings().sudoers_group_format == Names().sudoers_group_format
 
 
-def test_the_flag_wins_over_the_environment_and_that_over_the_default() -> None:
+def test_a_flag_overrides_the_environment_and_the_environment_the_default() -> None:
     variable = {"LNAMESPACE_USERS_ROLE": "from-environment"}
     assert loaded().users_role == "admin"
     assert loaded(**variable).users_role == "from-environment"
@@ -37,12 +37,12 @@ def test_the_flag_wins_over_the_environment_and_that_over_the_default() -> None:
     assert loaded("--users-role", "admin", **variable).users_role == "admin"
 
 
-def test_numbers_are_numbers_in_both() -> None:
+def test_numbers_are_parsed_from_flags_and_from_the_environment() -> None:
     assert loaded("--workers", "3").workers == 3
     assert loaded(LNAMESPACE_WORKERS="4").workers == 4
 
 
-def test_a_limit_of_some_is_json_for_a_user_name_may_have_commas() -> None:
+def test_limit_exceptions_are_json_because_user_names_may_contain_commas() -> None:
     assert loaded().limit_per_requester == 20
     assert loaded("--limit-per-requester", "0").limit_per_requester == 0
     assert loaded().limits_by_name == {}
@@ -55,13 +55,13 @@ def test_a_limit_of_some_is_json_for_a_user_name_may_have_commas() -> None:
 
 
 @pytest.mark.parametrize("option", ["lcluster-namespaces", "lcluster-definitions"])
-def test_an_lcluster_may_be_without_a_limit(option: str) -> None:
+def test_a_limit_of_zero_disables_a_limit_of_an_lcluster(option: str) -> None:
     assert getattr(loaded(f"--{option}", "0"), option.replace("-", "_")) == 0
     with pytest.raises(SettingsError, match=f"--{option} must be at least 0"):
         loaded(f"--{option}", "-1")
 
 
-def test_other_variables_are_not_read() -> None:
+def test_other_environment_variables_are_ignored() -> None:
     assert loaded(LNAMESPACE_COLOUR="red", WORKERS="9", PATH="/") == Settings()
 
 
@@ -112,9 +112,7 @@ def test_other_variables_are_not_read() -> None:
         ("--ledger-manage", "Always"),
     ],
 )
-def test_a_value_that_cannot_work_is_refused_by_the_name_of_its_option(
-    option: str, value: str
-) -> None:
+def test_an_invalid_value_is_refused_with_the_name_of_its_option(option: str, value: str) -> None:
     commands = [command for command in COMMANDS if f"{option} " in helped(command)]
     assert commands
     for command in commands:
@@ -126,23 +124,23 @@ def test_a_value_that_cannot_work_is_refused_by_the_name_of_its_option(
 
 
 @pytest.mark.parametrize("value", ["many", "", "1.5"])
-def test_a_variable_that_is_no_number_is_named(value: str) -> None:
+def test_an_invalid_number_is_refused_with_the_name_of_its_variable(value: str) -> None:
     with pytest.raises(SettingsError, match="LNAMESPACE_WORKERS") as error:
         loaded(LNAMESPACE_WORKERS=value + "\nx")
     assert "\n" not in str(error.value)
 
 
-def test_a_suffix_as_long_as_may_be_makes_a_label_that_may_be() -> None:
+def test_the_longest_suffix_gives_a_valid_label() -> None:
     assert len(Names(loaded("--api-group-suffix", "x" * 52).api_group_suffix).prefix) == 63
 
 
 @pytest.mark.parametrize("value", ["{name}-sudoers", "k8s:{name}", "oidc:{name}:sudo", "x{name}"])
-def test_a_group_format_may_be_anything_else(value: str) -> None:
+def test_other_group_formats_are_accepted(value: str) -> None:
     assert loaded("--sudoers-group-format", value).sudoers_group_format == value
 
 
 @given(tenants)
-def test_no_format_that_is_accepted_makes_a_group_of_the_system(tenant: str) -> None:
+def test_no_accepted_group_format_gives_a_system_group(tenant: str) -> None:
     for value in ("{name}-sudoers", "k8s:{name}", "syste{name}", "{name}", "{name}system"):
         names = Names(
             sudoers_group_format=Settings(sudoers_group_format=value).sudoers_group_format
@@ -184,7 +182,7 @@ def test_every_option_is_in_a_help_with_its_variable_and_default() -> None:
             assert " ".join(meaning.split()) in text
 
 
-def test_a_command_has_the_options_that_it_reads_and_no_others() -> None:
+def test_a_command_has_exactly_the_options_that_it_reads() -> None:
     assert loaded("--listen", "127.0.0.1:0", command="webhook").listen == "127.0.0.1:0"
     assert loaded("--batch-size", "7", command="ledger").batch_size == 7
     for command in COMMANDS:
@@ -199,7 +197,7 @@ def test_a_command_has_the_options_that_it_reads_and_no_others() -> None:
         assert f"{option} " not in helped(command)
 
 
-def test_what_a_database_is_reached_by_is_read_by_the_ledger_alone() -> None:
+def test_only_the_ledger_command_has_the_database_url_option() -> None:
     """Its URL may hold a password."""
     assert [c for c in COMMANDS if "--ledger-url " in helped(c)] == ["ledger"]
 

@@ -58,7 +58,7 @@ def test_every_advertised_verb_is_served() -> None:
     assert not [each for each in advertised if served(each) != each[0]]
 
 
-def test_nothing_that_is_not_advertised_is_served() -> None:
+def test_operations_that_are_not_advertised_are_not_served() -> None:
     advertised = set(operations(ADVERTISED))
     hidden = [each for each in operations(discovered()) if each not in advertised]
     assert len(hidden) > 50

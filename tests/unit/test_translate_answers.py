@@ -35,17 +35,17 @@ def listed(plural: str, *items: Any, **more: Any) -> Any:
     return answer["items"]
 
 
-def test_a_list_has_no_objects_of_others() -> None:
+def test_a_list_contains_no_objects_of_other_tenants() -> None:
     items = [named("a", "acme-prod"), named("b", "beta-prod"), named("c", "kube-system")]
     assert listed("configmaps", *items) == [named("a", "prod")]
 
 
-def test_a_list_of_cluster_scoped_objects_has_the_tenants_and_the_published() -> None:
+def test_a_cluster_scoped_list_contains_own_and_published_objects() -> None:
     items = [named("acme-own"), named("beta-own"), named("admin"), named("cluster-autoscaler")]
     assert listed("clusterroles", *items) == [named("own"), named("admin")]
 
 
-def test_a_namespace_whose_name_only_begins_alike_is_anothers() -> None:
+def test_a_namespace_that_only_resembles_the_prefix_is_not_the_tenants() -> None:
     assert listed("namespaces", named("acme"), named("acmeprod"), named("default")) == []
 
 
@@ -54,13 +54,13 @@ def test_no_node_and_no_address_of_the_platform_is_listed() -> None:
     assert listed("ipaddresses", named("10.96.0.1")) == []
 
 
-def test_what_the_platform_has_put_into_a_namespace_is_not_listed() -> None:
+def test_objects_created_by_the_platform_in_a_namespace_are_not_listed() -> None:
     items = [named("kept", "acme-prod", labels={LABEL: "acme"}), named("a", "acme-prod")]
     assert listed("configmaps", *items) == [named("a", "prod")]
     assert listed("rolebindings", named("lcluster:account", "acme-prod")) == []
 
 
-def test_a_published_object_tells_nothing_of_the_platform() -> None:
+def test_a_published_object_reveals_no_metadata_of_the_platform() -> None:
     bootstrap = {"kubernetes.io/bootstrapping": "rbac-defaults"}
     platform = named(
         "admin",
@@ -76,13 +76,15 @@ def test_a_published_object_tells_nothing_of_the_platform() -> None:
     ("claim", "is_shown"),
     [({"namespace": "acme-prod", "name": "c"}, True), ({"namespace": "beta-prod"}, False)],
 )
-def test_a_provisioned_volume_is_its_claims_tenants(claim: Any, is_shown: bool) -> None:
+def test_a_provisioned_volume_belongs_to_the_tenant_of_its_claim(
+    claim: Any, is_shown: bool
+) -> None:
     volume = named(PROVISIONED) | {"spec": {"claimRef": claim}}
     shown = [named(PROVISIONED) | {"spec": {"claimRef": {"namespace": "prod", "name": "c"}}}]
     assert listed("persistentvolumes", volume) == (shown if is_shown else [])
 
 
-def test_a_provisioned_volume_of_which_no_claim_is_told_is_not_shown() -> None:
+def test_a_provisioned_volume_without_a_claim_is_not_listed() -> None:
     assert listed("persistentvolumes", named(PROVISIONED)) == []
 
 
@@ -94,13 +96,13 @@ def test_a_provisioned_volume_of_which_no_claim_is_told_is_not_shown() -> None:
         ("clusterroles", named("cluster-autoscaler")),
     ],
 )
-def test_an_object_of_others_is_not_found(plural: str, answer: Any) -> None:
+def test_an_object_of_another_tenant_is_answered_with_404(plural: str, answer: Any) -> None:
     with pytest.raises(Refused) as refused:
         down(plural, answer, name="a")
     assert refused.value.status.code == 404
 
 
-def test_a_value_that_cannot_be_mapped_stays_and_fails_no_list() -> None:
+def test_an_untranslatable_value_is_unchanged_and_fails_no_list() -> None:
     claim = named("c", "acme-prod") | {"spec": {"storageClassName": "hidden", "volumeName": "x"}}
     binding = named("b", "acme-prod") | {
         "roleRef": {"kind": "ClusterRole", "name": "unknown"},
@@ -120,7 +122,7 @@ def annotated(subject: dict[str, Any], applied: Any) -> dict[str, Any]:
     return subject | {"metadata": metadata}
 
 
-def test_what_the_api_server_writes_of_the_last_apply_is_in_tenant_spelling() -> None:
+def test_last_applied_annotations_of_the_api_server_are_in_tenant_spelling() -> None:
     deployment = named("d", "acme-prod") | {"spec": {"x": "acme-prod"}}
     below = named("d", "prod") | {"spec": {"x": "acme-prod"}}
     assert down("deployments", annotated(deployment, deployment)) == annotated(below, below)
@@ -131,7 +133,7 @@ def test_what_the_api_server_writes_of_the_last_apply_is_in_tenant_spelling() ->
 @pytest.mark.parametrize(
     "applied", ["acme-no JSON", "{}", "[]", named("d", "prod") | {"data": {"a": "acme-prod"}}]
 )
-def test_what_kubectl_writes_of_the_last_apply_stays(applied: Any) -> None:
+def test_last_applied_annotations_of_kubectl_are_unchanged(applied: Any) -> None:
     shown = annotated(named("d", "prod"), applied)
     assert down("deployments", annotated(named("d", "acme-prod"), applied)) == shown
     own = named("acme-own")
@@ -151,7 +153,7 @@ def conflict(*fields: tuple[str, str], message: str) -> dict[str, Any]:
     return status | {"details": {"causes": causes}}
 
 
-def test_a_conflict_names_the_field_that_was_written() -> None:
+def test_an_apply_conflict_names_the_field_that_the_tenant_wrote() -> None:
     answer = conflict(("a", KEPT), ("a", ENFORCED), message="2 conflicts")
     one = f'Apply failed with 1 conflict: conflict with "a": {ENFORCED}'
     assert down("namespaces", answer) == conflict(("a", ENFORCED), message=one)
@@ -163,7 +165,7 @@ def test_a_conflict_names_the_field_that_was_written() -> None:
     }
 
 
-def test_a_count_over_several_tenants_is_not_told() -> None:
+def test_the_remaining_count_of_a_list_over_several_tenants_is_removed() -> None:
     body = {"metadata": {"remainingItemCount": 900, "continue": "x"}, "items": []}
     assert down("namespaces", body, "list")["metadata"] == {"continue": "x"}
     assert down("configmaps", body, "list")["metadata"] == body["metadata"]
@@ -197,7 +199,7 @@ def cells(plural: str, columns: list[str], *rows: Any) -> Any:
     return [row["cells"] for row in down(plural, table(columns, *rows), "list")["rows"]]
 
 
-def test_a_column_of_the_name_of_a_custom_resource_has_no_prefix() -> None:
+def test_a_name_column_of_a_custom_resource_has_no_prefix() -> None:
     columns = ["Name", "Id", "Data", "Version"]
     printed = ["acme-acme-w", "acme-acme-w", "acme-x", "acme-example.com/v1"]
     shown = ["acme-w", "acme-w", "acme-x", "example.com/v1"]
@@ -211,7 +213,7 @@ def test_a_custom_resource_may_have_the_name_of_its_namespace() -> None:
     assert cells("widgets", ["Name", "Namespace"], row) == [["acme-prod", "prod"]]
 
 
-def test_a_column_of_the_owner_of_a_custom_resource_has_no_prefix() -> None:
+def test_an_owner_column_of_a_custom_resource_has_no_prefix() -> None:
     owner = {"apiVersion": "acme-example.com/v1", "kind": "Gadget", "name": "acme-g", "uid": "1"}
     item = named("w", "acme-prod")
     item["metadata"]["ownerReferences"] = [owner]
@@ -219,7 +221,7 @@ def test_a_column_of_the_owner_of_a_custom_resource_has_no_prefix() -> None:
     assert shown == [["w", "g", "acme-x"]]
 
 
-def test_a_table_has_no_rows_of_others() -> None:
+def test_a_table_contains_no_rows_of_other_tenants() -> None:
     rows = [(["acme-prod", "Active"], named("acme-prod")), (["beta-x", "Active"], named("beta-x"))]
     shown = down("namespaces", table(["Name", "Status"], *rows), "list")["rows"]
     assert shown == [{"cells": ["prod", "Active"], "object": named("prod")}]
@@ -302,7 +304,7 @@ def test_columns_of_a_custom_resource_that_print_its_metadata_are_in_tenant_spel
     assert cells("gadgets", ["Name", "V", "Data"], (printed, named("acme-g"))) == [shown]
 
 
-def test_rows_without_objects_are_judged_by_their_names() -> None:
+def test_table_rows_without_objects_are_filtered_by_name() -> None:
     def names(plural: str, *printed: str) -> Any:
         rows = [{"cells": [name, "1d"], "object": None} for name in printed]
         answer = down(plural, table(["Name", "Age"]) | {"rows": rows}, "list")
@@ -313,7 +315,7 @@ def test_rows_without_objects_are_judged_by_their_names() -> None:
     assert names("rolebindings", "lcluster:account", "own") == ["own"]
 
 
-def test_a_table_of_a_watch_needs_no_columns() -> None:
+def test_a_table_of_a_watch_is_translated_without_column_definitions() -> None:
     row = (["acme-b", "ClusterRole/inert:acme-r", "1d"], named("acme-b"))
     answer = event("clusterrolebindings", "ADDED", table([], row))
     assert answer["object"]["rows"][0]["cells"] == ["b", "ClusterRole/r", "1d"]
@@ -365,11 +367,11 @@ def failure(message: str, **details: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_failure_is_told_in_tenant_spelling(upstream: Any, shown: Any) -> None:
+def test_a_failure_status_is_in_tenant_spelling(upstream: Any, shown: Any) -> None:
     assert down("widgets", upstream) == shown
 
 
-def test_the_success_of_a_deletion_is_told_in_tenant_spelling() -> None:
+def test_the_success_status_of_a_deletion_is_in_tenant_spelling() -> None:
     details = {"name": "acme-prod", "kind": "namespaces", "uid": "1"}
     upstream = {"kind": "Status", "apiVersion": "v1", "status": "Success", "details": details}
     shown = down("namespaces", upstream, "delete")
@@ -377,7 +379,7 @@ def test_the_success_of_a_deletion_is_told_in_tenant_spelling() -> None:
 
 
 @pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
-def test_an_event_of_a_watch_is_the_tenants_or_is_dropped(what: str) -> None:
+def test_a_watch_event_of_another_tenant_is_dropped(what: str) -> None:
     assert event("configmaps", what, named("a", "acme-prod"))["object"] == named("a", "prod")
     assert event("configmaps", what, named("a", "beta-prod")) is None
     assert event("namespaces", what, named("kube-system")) is None
@@ -397,7 +399,7 @@ def test_a_bookmark_is_never_dropped() -> None:
         assert event(plural, "BOOKMARK", {"metadata": metadata})["object"]["metadata"] == metadata
 
 
-def test_the_error_of_a_watch_is_a_status() -> None:
+def test_the_error_event_of_a_watch_is_an_unchanged_status() -> None:
     expired = failure("too old resource version: 1 (2)") | {"code": 410, "reason": "Expired"}
     assert event("configmaps", "ERROR", expired)["object"] == expired
 
@@ -410,14 +412,14 @@ def test_the_error_of_a_watch_is_a_status() -> None:
         ("resourceslices", "spec.driver", "d.example.com"),
     ],
 )
-def test_a_refused_value_of_a_confined_field_is_the_tenants(
+def test_a_refused_value_of_a_confined_field_is_in_tenant_spelling(
     plural: str, path: str, value: str
 ) -> None:
     text = f'{path}: Invalid value: "{{}}{value}": field is immutable'
     assert down(plural, failure(text.format("acme-"))) == failure(text.format(""))
 
 
-def test_the_names_of_an_object_at_the_path_of_another_are_those_of_its_kind() -> None:
+def test_a_name_mismatch_error_is_in_the_tenant_spelling_of_its_kind() -> None:
     text = "the name of the object ({0}zz) does not match the name on the URL ({0}prod)"
     shown = down("namespaces", failure(text.format("acme-")))
     assert shown["message"] == text.format("")
@@ -425,13 +427,13 @@ def test_the_names_of_an_object_at_the_path_of_another_are_those_of_its_kind() -
     assert down("deployments", own) == own
 
 
-def test_a_scale_has_the_metadata_of_its_object() -> None:
+def test_a_scale_has_the_translated_metadata_of_its_object() -> None:
     scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": {"replicas": 2}}
     shown = down("deployments", scale | named("d", "acme-prod"), subresource="scale")
     assert shown == scale | named("d", "prod")
 
 
-def test_a_stream_of_a_container_is_not_touched_but_for_a_status() -> None:
+def test_logs_and_proxied_responses_are_unchanged() -> None:
     request = asked("pods", subresource="log")
     assert answer_down(request, "text/plain", b"acme-prod", ACME) == b"acme-prod"
     proxied = asked("services", subresource="proxy")
@@ -439,12 +441,12 @@ def test_a_stream_of_a_container_is_not_touched_but_for_a_status() -> None:
     assert answer_down(proxied, JSON, body, ACME) == body
 
 
-def test_owners_of_the_platforms_own_kinds_are_hidden() -> None:
+def test_owner_references_to_kinds_of_the_platform_are_hidden() -> None:
     owner = {"apiVersion": "tenancy.loblaw.digital/v1beta1", "kind": "LCluster", "name": "acme"}
     assert down("namespaces", named("acme-prod", ownerReferences=[owner])) == named("prod")
 
 
-def test_the_namespace_beside_a_token_is_the_tenants() -> None:
+def test_the_namespace_in_a_service_account_token_secret_is_translated() -> None:
     kind = {"type": "kubernetes.io/service-account-token"}
     token = named("t", "acme-prod") | kind | {"data": {"namespace": "YWNtZS1wcm9k", "x": "eA=="}}
     shown = down("secrets", token)
@@ -454,7 +456,7 @@ def test_the_namespace_beside_a_token_is_the_tenants() -> None:
     assert down("secrets", other)["data"] == token["data"]
 
 
-def test_a_published_role_has_no_rules_about_what_is_not_served() -> None:
+def test_a_published_role_has_no_rules_for_resources_that_are_not_served() -> None:
     rules = [
         {"apiGroups": ["", "backup.platform.io"], "verbs": ["get"]},
         {"apiGroups": ["backup.platform.io"], "verbs": ["get"]},
@@ -465,7 +467,7 @@ def test_a_published_role_has_no_rules_about_what_is_not_served() -> None:
     assert shown == [{"apiGroups": [""], "verbs": ["get"]}, *rules[2:]]
 
 
-def test_a_namespace_that_cannot_be_deleted_does_not_name_the_groups_of_others() -> None:
+def test_the_discovery_failure_of_a_namespace_reveals_no_foreign_groups() -> None:
     condition = {"type": "NamespaceDeletionDiscoveryFailure", "status": "True"}
     told = condition | {"message": "Discovery failed for some groups, 1 failing: beta-x.io/v1"}
     namespace = named("acme-prod") | {"status": {"conditions": [told]}}
@@ -473,7 +475,7 @@ def test_a_namespace_that_cannot_be_deleted_does_not_name_the_groups_of_others()
     assert down("namespaces", namespace)["status"] == {"conditions": [shown]}
 
 
-def test_who_makes_signing_requests_for_tenants_upstream_is_not_told() -> None:
+def test_the_upstream_requester_of_a_certificate_signing_request_is_hidden() -> None:
     gateway = {"username": "system:serviceaccount:platform:gateway", "groups": ["a"], "uid": "1"}
     request = named("acme-c") | {"spec": {"request": "eA==", **gateway}}
     shown = named("c") | {"spec": {"request": "eA=="}}
@@ -537,7 +539,7 @@ OWN_CELLS = [
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize(("plural", "printed"), OWN_CELLS)
-def test_a_cell_says_of_which_object_the_name_is(
+def test_table_cells_that_refer_to_other_objects_are_in_tenant_spelling(
     plural: str, printed: dict[str, tuple[str, str]], told: bool
 ) -> None:
     namespaced = TYPES[plural].namespaced
@@ -551,7 +553,7 @@ def test_a_cell_says_of_which_object_the_name_is(
 
 
 @pytest.mark.parametrize("columns", [[], ["Name", "Age", "SignerName", "Requestor"]])
-def test_no_table_tells_who_makes_signing_requests_upstream(columns: list[str]) -> None:
+def test_tables_do_not_show_the_upstream_requester_of_signing_requests(columns: list[str]) -> None:
     gateway = "system:serviceaccount:platform:gateway"
     own = "lcluster.tenancy.loblaw.digital/kube-apiserver-client"
     for signer, spelled in (
@@ -588,7 +590,7 @@ ABOUT_A = [
         ("involvedObject.namespace!=", ["Pod.a", "Pod.acme-a"]),
     ],
 )
-def test_events_are_judged_by_what_they_are_about_in_tenant_spelling(
+def test_events_are_selected_by_the_tenant_spelling_of_their_object(
     selector: str, names: list[str]
 ) -> None:
     query = (("fieldSelector", selector),)
@@ -603,21 +605,21 @@ def test_events_are_judged_by_what_they_are_about_in_tenant_spelling(
     assert [each["object"]["metadata"]["name"] for each in table["rows"]] == names
 
 
-def test_metadata_alone_does_not_tell_what_an_event_is_about() -> None:
+def test_events_in_metadata_format_are_not_filtered_by_their_object() -> None:
     named = {"name": "e", "namespace": "acme-a"}
     metadata = {"kind": "PartialObjectMetadata", "metadata": named}
     query = (("fieldSelector", "involvedObject.name=a"),)
     assert len(down("events", {"items": [metadata]}, "list", query=query)["items"]) == 1
 
 
-def test_a_bookmark_is_sent_whatever_is_selected() -> None:
+def test_a_bookmark_is_sent_regardless_of_the_selector() -> None:
     bookmark = {"kind": "Event", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}
     request = asked("events", "watch", query=(("fieldSelector", "involvedObject.name=a"),))
     frame = msgspec.json.encode({"type": "BOOKMARK", "object": bookmark})
     assert events_down(request, ACME)(frame) == frame
 
 
-def test_what_a_watch_selects_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_selector_of_a_watch_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each event read the selector anew, and each of its terms all others: 4 seconds an event.
     read = Mock(return_value=None)
     monkeypatch.setattr(event_selection, "exact_match", read)
@@ -631,7 +633,7 @@ def test_what_a_watch_selects_is_found_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("plural", ["persistentvolumeclaims", "persistentvolumes"])
-def test_a_table_shows_the_empty_class_as_empty(plural: str) -> None:
+def test_a_table_shows_an_empty_storage_class_as_empty(plural: str) -> None:
     claims = plural == "persistentvolumeclaims"
     name = "data" if claims else "acme-data"
     whose = {"namespace": "acme-prod"} if claims else {"labels": {LABEL: "acme"}}
@@ -643,14 +645,14 @@ def test_a_table_shows_the_empty_class_as_empty(plural: str) -> None:
         assert answer["rows"][0]["cells"][1] == "lcluster.acmes"
 
 
-def test_a_definition_without_a_group_is_nobodys_and_keeps_its_name() -> None:
+def test_a_definition_without_a_group_belongs_to_no_tenant() -> None:
     assert ACME.crd_name_up("nobody") == "nobody"
     assert ACME.crd_name_down("nobody") == "nobody"
     assert ACME.crd_name_up("widgets.example.com") == "widgets.acme-example.com"
     assert ACME.crd_name_down("widgets.beta-example.com") is None
 
 
-def test_a_share_is_shown_with_the_totals() -> None:
+def test_a_share_quota_is_shown_with_the_totals_of_the_lcluster() -> None:
     totals = ShownTotals({"count/secrets": "30"}, {"count/secrets": "7"})
     view = replace(ACME, totals=lambda: totals)
     own = {
@@ -683,7 +685,7 @@ def test_a_share_is_shown_with_the_totals() -> None:
         ("IPAddress", "networking.k8s.io/v1", "10.0.0.1"),
     ],
 )
-def test_a_reference_to_what_the_tenant_has_no_objects_of_comes_back_as_it_was(
+def test_a_reference_to_a_kind_without_own_objects_round_trips(
     kind: str, version: str, name: str
 ) -> None:
     """An Event about a node was read with the prefix before the node's name."""

@@ -155,7 +155,7 @@ READ_BACK = [
 
 
 @pytest.mark.parametrize(("resource", "written"), READ_BACK)
-def test_what_is_confined_reads_back_as_written(resource: ResourceType, written: Object) -> None:
+def test_a_confined_object_is_restored_as_written(resource: ResourceType, written: Object) -> None:
     before = deepcopy(written)
     upstream = confine(resource, "", written, VIEW)
     assert written == before
@@ -165,7 +165,7 @@ def test_what_is_confined_reads_back_as_written(resource: ResourceType, written:
 
 
 @pytest.mark.parametrize(("resource", "written"), READ_BACK)
-def test_what_is_confined_twice_is_confined_once(resource: ResourceType, written: Object) -> None:
+def test_confinement_is_idempotent(resource: ResourceType, written: Object) -> None:
     upstream = confine(resource, "", written, VIEW)
     again = confine(resource, "", restore(resource, upstream, VIEW), VIEW)
     assert again == upstream
@@ -205,7 +205,7 @@ def test_what_is_confined_twice_is_confined_once(resource: ResourceType, written
         ),
     ],
 )
-def test_upstream_has_a_harmless_value(
+def test_a_confined_field_has_a_harmless_value_upstream(
     resource: ResourceType, written: Object, path: str, value: Any
 ) -> None:
     found: Any = confine(resource, "", written, VIEW)
@@ -294,7 +294,7 @@ def test_upstream_has_a_harmless_value(
         ),
     ],
 )
-def test_what_cannot_be_harmless_is_refused(
+def test_an_object_that_cannot_be_confined_is_refused(
     resource: ResourceType, written: Object, field: str
 ) -> None:
     with pytest.raises(Refused) as refused:
@@ -305,7 +305,7 @@ def test_what_cannot_be_harmless_is_refused(
     assert "acme-" not in refused.value.status.message
 
 
-def test_a_resource_that_acts_on_nobody_else_is_left_alone() -> None:
+def test_resources_without_effect_on_others_are_not_confined() -> None:
     deployments = ResourceType("apps", "deployments", "Deployment", namespaced=True)
     own = ResourceType("storage.k8s.io", "storageclasses", "X", namespaced=False, custom=True)
     written = {"spec": {"rules": [1]}, "provisioner": "x"}
@@ -383,7 +383,7 @@ def test_the_names_of_the_platforms_kinds_are_all_known() -> None:
     assert ours == PLATFORM_NAMES
 
 
-def test_what_the_platform_allows_is_read_from_the_values_of_the_chart() -> None:
+def test_allowances_of_the_platform_are_decoded_from_the_chart_values() -> None:
     text = '{"csiDrivers": ["d"], "highestPriority": 7, "noEndpoints": ["10.0.0.0/8"]}'
     assert decode_allowances(text) == Allowances(csi_drivers=frozenset({"d"}), highest_priority=7)
     for wrong in ("[", '{"csiDrivers": 1}', '{"podSecurity": "none"}'):
@@ -391,21 +391,21 @@ def test_what_the_platform_allows_is_read_from_the_values_of_the_chart() -> None
             decode_allowances(wrong)
 
 
-def test_what_the_platform_allows_is_as_the_tenant_wrote_it() -> None:
+def test_an_allowed_value_is_sent_upstream_unchanged() -> None:
     view = TenantView("acme", allowances=Allowances(provisioners=frozenset({"d"})))
     upstream = confine(STORAGE_CLASS, "", named("s", provisioner="d"), view)
     assert upstream["provisioner"] == "d"
 
 
 @given(st.text(min_size=1))
-def test_no_two_provisioners_become_one(provisioner: str) -> None:
+def test_different_provisioners_stay_different_upstream(provisioner: str) -> None:
     view = TenantView("acme", allowances=Allowances(provisioners=frozenset({"d"})))
     upstream = confine(STORAGE_CLASS, "", named("s", provisioner=provisioner), view)
     assert restore(STORAGE_CLASS, upstream, view)["provisioner"] == provisioner
 
 
 @given(st.lists(st.from_regex(r"\A[a-z0-9]{1,5}\Z"), min_size=1, max_size=4), st.text(max_size=5))
-def test_no_two_signers_become_one(labels: list[str], path: str) -> None:
+def test_different_signers_stay_different_upstream(labels: list[str], path: str) -> None:
     signer = f"{'.'.join(labels)}/x{path}"
     upstream = signer_up(signer, VIEW)
     assert upstream.startswith("lcluster.tenancy.loblaw.digital/acme.")
@@ -415,12 +415,12 @@ def test_no_two_signers_become_one(labels: list[str], path: str) -> None:
 @pytest.mark.parametrize(
     "text", ["authorizer.requestResource.check('x').allowed()", "object.spec.serviceAccount == ''"]
 )
-def test_an_expression_asks_about_who_sends_the_request(text: str) -> None:
+def test_a_policy_expression_about_the_requester_is_unchanged(text: str) -> None:
     written = named("p", spec={"validations": [{"expression": text}]})
     assert confine(POLICY, "", written, VIEW)["spec"]["validations"] == [{"expression": text}]
 
 
-def test_a_class_is_nobody_elses_default() -> None:
+def test_the_default_class_annotation_is_not_sent_upstream() -> None:
     key = "storageclass.kubernetes.io/is-default-class"
     written = {"metadata": {"annotations": {key: "true"}}, "provisioner": "x"}
     upstream = confine(STORAGE_CLASS, "", written, VIEW)
@@ -428,7 +428,7 @@ def test_a_class_is_nobody_elses_default() -> None:
     assert restore(STORAGE_CLASS, upstream, VIEW) == written
 
 
-def test_the_platforms_pod_security_is_the_least() -> None:
+def test_the_pod_security_level_of_the_platform_is_the_minimum() -> None:
     enforce = "pod-security.kubernetes.io/enforce"
     for written, upstream in (
         (None, "baseline"),
@@ -444,7 +444,7 @@ def test_the_platforms_pod_security_is_the_least() -> None:
 
 
 @pytest.mark.parametrize("form", [*Form])
-def test_a_webhook_has_its_condition_in_every_form(form: Form) -> None:
+def test_a_webhook_gets_its_match_condition_in_every_patch_format(form: Form) -> None:
     for written in (webhook(), webhook(matchConditions=None, namespaceSelector=None)):
         confined = confine_patch(WEBHOOKS, "", {"webhooks": [written]}, VIEW, form)
         (upstream,) = confined["webhooks"]
@@ -453,7 +453,7 @@ def test_a_webhook_has_its_condition_in_every_form(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", [Form.WHOLE, Form.APPLY, Form.MERGE])
-def test_a_directive_of_another_kind_of_patch_excuses_no_webhook(form: Form) -> None:
+def test_a_patch_directive_of_another_format_does_not_bypass_confinement(form: Form) -> None:
     patch = {"webhooks": [webhook(**{"$patch": "replace"})]}
     confined = confine_patch(WEBHOOKS, "", patch, VIEW, form)
     assert confined["webhooks"][0]["matchConditions"]
@@ -466,20 +466,20 @@ def test_a_tenant_cannot_write_the_gateways_condition() -> None:
     assert [each["expression"] == "true" for each in upstream["matchConditions"]] == [False]
 
 
-def test_a_merge_patch_of_something_else_changes_nothing() -> None:
+def test_a_merge_patch_of_other_fields_is_unchanged() -> None:
     patch = {"metadata": {"annotations": {"a": "b"}}}
     for resource in (FLOW_SCHEMA, PRIORITY_CLASS, WEBHOOKS, POLICY, NAMESPACE, VOLUME):
         assert confine_patch(resource, "", patch, VIEW, Form.MERGE) == patch
 
 
-def test_a_merge_patch_of_a_pinned_field_changes_the_original() -> None:
+def test_a_merge_patch_of_a_pinned_field_changes_its_kept_original() -> None:
     patch = {"spec": {"limited": {"nominalConcurrencyShares": 4}}}
     confined = confine_patch(PRIORITY_LEVEL, "", patch, VIEW, Form.MERGE)
     assert confined["spec"]["limited"]["nominalConcurrencyShares"] == 0
     assert restore(PRIORITY_LEVEL, confined, VIEW)["spec"] == patch["spec"]
 
 
-def test_an_apply_sends_again_what_is_pinned() -> None:
+def test_an_apply_includes_the_pinned_fields() -> None:
     namespace = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY)
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
     policy = confine_patch(POLICY, "", named("p", spec={}), VIEW, Form.APPLY)
@@ -493,7 +493,7 @@ def entry(manager: str, **fields: Any) -> Object:
     return {"manager": manager, "operation": "Apply", "fieldsV1": fields}
 
 
-def test_an_apply_leaves_to_another_manager_what_it_has_written() -> None:
+def test_an_apply_omits_a_pinned_label_that_another_manager_owns() -> None:
     labels: Object = {"f:labels": {f"f:{LEVEL}": {}, f"f:{LEVEL}-version": {}}}
     stored = named("n") | {"metadata": {"managedFields": [entry("a", **{"f:metadata": labels})]}}
     others = fields_of_others(NAMESPACE, stored, FieldApplier("b"))
@@ -504,7 +504,7 @@ def test_an_apply_leaves_to_another_manager_what_it_has_written() -> None:
     assert own["metadata"]["labels"][LEVEL] == "baseline"
 
 
-def test_a_pinned_value_is_left_to_the_manager_that_has_it() -> None:
+def test_an_apply_omits_a_pinned_value_that_another_manager_owns() -> None:
     stored = named("p") | {"metadata": {"managedFields": [entry("a", **{"f:value": {}})]}}
     others = fields_of_others(PRIORITY_CLASS, stored, FieldApplier("b"))
     applied = confine_patch(PRIORITY_CLASS, "", named("p"), VIEW, Form.APPLY, others)
@@ -512,7 +512,7 @@ def test_a_pinned_value_is_left_to_the_manager_that_has_it() -> None:
     assert applied["preemptionPolicy"] == "Never"
 
 
-def test_a_label_that_only_the_gateway_wrote_is_nobodys_in_a_conflict() -> None:
+def test_a_label_added_by_the_gateway_is_excluded_from_conflicts() -> None:
     stored = named("n") | {"metadata": {"labels": {LEVEL: "baseline"}}}
     assert f".metadata.labels.{LEVEL}" in fields_added_by_gateway(NAMESPACE, stored)
     written = stored["metadata"]["labels"] | {kept_as(LEVEL): "baseline"}
@@ -601,7 +601,7 @@ def test_a_json_patch_is_confined(
     assert confine_operations(resource, "", [written], VIEW) == upstream
 
 
-def test_a_json_patch_that_adds_a_webhook_confines_it() -> None:
+def test_a_json_patch_that_adds_a_webhook_confines_the_webhook() -> None:
     (added,) = confine_operations(WEBHOOKS, "", [operation("add", "/webhooks/-", webhook())], VIEW)
     assert added["value"]["matchConditions"][-1]["name"] == CONDITION
 
@@ -627,7 +627,9 @@ def test_a_json_patch_that_adds_a_webhook_confines_it() -> None:
         (WEBHOOKS, operation("replace", "", [])),
     ],
 )
-def test_a_json_patch_that_escapes_is_refused(resource: ResourceType, written: Object) -> None:
+def test_a_json_patch_that_would_bypass_confinement_is_refused(
+    resource: ResourceType, written: Object
+) -> None:
     with pytest.raises(Refused):
         confine_operations(resource, "", [written], VIEW)
 
@@ -653,7 +655,7 @@ JUNK = st.recursive(
     st.dictionaries(st.sampled_from(["metadata", "spec", "webhooks", "value", "parameters"]), JUNK),
     st.sampled_from([*Form]),
 )
-def test_no_object_of_any_shape_is_answered_with_a_failure(
+def test_an_object_of_any_shape_is_confined_or_refused(
     resource: ResourceType, written: Object, form: Form
 ) -> None:
     try:
@@ -663,14 +665,14 @@ def test_no_object_of_any_shape_is_answered_with_a_failure(
     restore(resource, confined, VIEW)
 
 
-def test_a_resource_slice_offers_no_device_and_is_of_no_pool_of_the_platform() -> None:
+def test_a_resource_slice_upstream_has_no_devices_and_a_prefixed_driver() -> None:
     spec = {"driver": "gpu.example.com", "pool": {"name": "p"}, "devices": [{"name": "d"}]}
     upstream = confine(RESOURCE_SLICE, "", named("s", spec=spec), VIEW)
     assert upstream["spec"]["driver"] == "acme-gpu.example.com"
     assert upstream["spec"]["devices"] == []
 
 
-def test_a_csi_node_is_of_no_driver_of_the_platform() -> None:
+def test_a_csi_node_upstream_has_prefixed_drivers() -> None:
     upstream = confine(CSI_NODE, "", named("n", spec={"drivers": [{"name": "d"}]}), VIEW)
     assert upstream["spec"]["drivers"] == [{"name": "acme-d"}]
 
@@ -683,7 +685,7 @@ def owned(*keys: str) -> dict[str, Any]:
     return {"f:metadata": {"f:labels": {f"f:{key}": {} for key in keys}}}
 
 
-def test_nobody_is_said_to_manage_a_label_that_the_platform_wrote() -> None:
+def test_managed_fields_omit_labels_that_the_platform_wrote() -> None:
     enforce = "pod-security.kubernetes.io/enforce"
     kept = "lcluster.tenancy.loblaw.digital/pod-security.kubernetes.io.enforce"
     labels = {enforce: "baseline", kept: "privileged", "a": "b"}
@@ -702,7 +704,7 @@ def test_nobody_is_said_to_manage_a_label_that_the_platform_wrote() -> None:
     assert fields == [owned("a"), owned(enforce, kept), {"f:spec": {}}]
 
 
-def test_annotations_that_were_the_gateways_alone_are_none() -> None:
+def test_annotations_added_by_the_gateway_alone_are_removed() -> None:
     below = named("a", value=5)
     assert (
         "annotations"
@@ -711,7 +713,7 @@ def test_annotations_that_were_the_gateways_alone_are_none() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, {"finalizers": []}, {"finalizers": ["example.com/mine"]}])
-def test_the_finalizer_of_the_namespace_controller_stays(spec: Object) -> None:
+def test_the_kubernetes_finalizer_of_a_namespace_cannot_be_removed(spec: Object) -> None:
     with pytest.raises(Refused) as refusal:
         confine(NAMESPACE, "finalize", named("n", spec=spec), VIEW)
     assert refusal.value.status.code == 422
@@ -726,7 +728,7 @@ def test_a_tenant_adds_finalizers_to_its_namespaces() -> None:
 CHART = Path(__file__).resolve().parents[2] / "charts" / "lnamespace" / "templates"
 
 
-def test_the_policies_upstream_ask_for_the_very_condition_that_the_gateway_writes() -> None:
+def test_the_admission_policies_require_the_match_condition_of_the_gateway() -> None:
     text = (CHART / "policy-gateway-kinds.yaml").read_text()
     (found,) = re.findall(r"\$expression := `\"(.*)\"` }}", text)
     assert found.replace('" + variables.prefix + "', VIEW.prefix) == expression(VIEW)
@@ -735,7 +737,7 @@ def test_the_policies_upstream_ask_for_the_very_condition_that_the_gateway_write
     assert LCLUSTER_KEYS in (CHART / "_helpers.tpl").read_text().splitlines()
 
 
-def test_the_policies_upstream_know_the_reserved_names() -> None:
+def test_the_admission_policies_contain_the_reserved_names() -> None:
     text = (CHART / "policy-gateway.yaml").read_text()
     (found,) = re.findall(r"\$reserved := list (.*) }}", text)
     assert re.findall(r'"(\w+)"', found) == list(RESERVED_TENANTS)
@@ -759,7 +761,9 @@ WITHOUT_PREFIX = (
         ("self.metadata.names || itself.metadata.name || a.self.metadata.name",) * 2,
     ],
 )
-def test_a_rule_about_the_name_of_an_object_sees_the_tenants(rule: str, upstream: str) -> None:
+def test_a_validation_rule_about_the_name_of_an_object_uses_the_tenant_spelling(
+    rule: str, upstream: str
+) -> None:
     def found(definition: Object) -> str:
         (version,) = definition["spec"]["versions"]
         (validation,) = version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
@@ -771,7 +775,7 @@ def test_a_rule_about_the_name_of_an_object_sees_the_tenants(rule: str, upstream
     assert found(confine(CRD, "", namespaced, VIEW)) == rule
 
 
-def test_who_asked_for_a_certificate_is_whom_the_gateway_noted() -> None:
+def test_the_requester_of_a_certificate_is_restored_from_the_annotation() -> None:
     user = {"username": "ann", "groups": ["devs"], "uid": "7"}
     noted = {"annotations": {REQUESTER: json.dumps(user)}}
     stored = {"metadata": noted, "spec": {"username": "the gateway", "groups": ["platform"]}}

@@ -32,16 +32,16 @@ def refusal(token: str, binding: bytes = BINDING, now: float = 1000.0) -> tuple[
 
 
 @given(st.builds(ListPosition, st.text(), st.text(), st.text()))
-def test_a_position_comes_back(position: ListPosition) -> None:
+def test_a_list_position_round_trips_through_its_token(position: ListPosition) -> None:
     token = seal(position, BINDING, KEY, NONCE, 1000.0)
     assert unseal(token, BINDING, [KEY], 1000.0 + MAX_AGE) == position
 
 
-def test_a_key_that_is_being_replaced_is_still_read() -> None:
+def test_a_token_sealed_with_the_previous_key_is_accepted() -> None:
     assert unseal(TOKEN, BINDING, [OTHER_KEY, KEY], 1000.0) == POSITION
 
 
-def test_a_token_of_a_key_that_is_gone_is_expired() -> None:
+def test_a_token_sealed_with_a_removed_key_is_expired() -> None:
     with pytest.raises(Refused) as refused:
         unseal(TOKEN, BINDING, [OTHER_KEY], 1000.0)
     assert refused.value.status.code == 410
@@ -79,7 +79,7 @@ def test_a_malformed_token_is_refused(token: str) -> None:
     assert refusal(token)[0] in {400, 410}
 
 
-def test_a_token_shows_no_names() -> None:
+def test_a_token_reveals_neither_names_nor_their_length() -> None:
     raw = urlsafe_b64decode(TOKEN + "=" * (-len(TOKEN) % 4))
     assert b"acme" not in raw
     longer = replace_part(POSITION, "acme-pro")

@@ -43,7 +43,7 @@ def ingress_class(name: str, created: str = "2026-01-01T00:00:00Z", mark: str = 
     [(INGRESS, "ingressClassName", "acme-nginx"), (CLAIM, "storageClassName", "acme-fast")],
 )
 @pytest.mark.parametrize("spec", [{}, {"x": 1.50}, {"class": None}])
-def test_an_object_that_is_created_without_a_class_gets_the_tenants_default(
+def test_an_object_created_without_a_class_gets_the_default_class_of_the_tenant(
     resource: ResourceType, field: str, name: str, spec: dict[str, Any]
 ) -> None:
     """Kubernetes' own spec for default IngressClasses found that it had none."""
@@ -64,12 +64,12 @@ def test_an_object_that_names_a_class_keeps_it(body: dict[str, Any]) -> None:
     assert found["spec"] == ({"ingressClassName": "acme-other"} if body["spec"] else {})
 
 
-def test_nothing_is_added_to_an_update_or_where_no_class_is_the_default() -> None:
+def test_no_class_is_added_to_updates_or_without_a_default() -> None:
     assert sent(INGRESS, {"spec": {}}, verb="update")["spec"] == {}
     assert sent(INGRESS, {"spec": {}}, replace(ACME, default_classes={}))["spec"] == {}
 
 
-def test_the_newest_default_is_it_and_of_those_the_first_name() -> None:
+def test_the_default_is_the_newest_marked_class_and_then_the_first_name() -> None:
     old, new = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     marked = MarkedClasses()
     assert marked.default == ""
@@ -90,7 +90,7 @@ def watched(raw: bytes) -> WatchedObject:
     return read_watched(raw)
 
 
-def test_a_tenants_default_follows_its_classes() -> None:
+def test_the_default_class_of_a_tenant_follows_changes_of_its_classes() -> None:
     found = DefaultClasses(LABEL)
     first, unmarked = watched(ingress_class("acme-a")), watched(ingress_class("acme-a", mark=""))
     assert found.change(INGRESS_CLASSES, None, first) == "acme"
@@ -104,14 +104,14 @@ def test_a_tenants_default_follows_its_classes() -> None:
     assert found.defaults_for("beta") == {}
 
 
-def test_a_class_of_the_platform_is_no_tenants_default() -> None:
+def test_a_class_of_the_platform_is_no_default_of_a_tenant() -> None:
     plain = json.dumps({"metadata": {"name": "acme-a", "annotations": {MARK: "true"}}}).encode()
     found = DefaultClasses(LABEL)
     assert found.change(INGRESS_CLASSES, None, watched(plain)) == ""
     assert found.defaults_for("acme") == {}
 
 
-def test_many_classes_that_are_marked_are_listed_in_a_moment() -> None:
+def test_many_default_classes_are_processed_in_linear_time() -> None:
     """Each was compared with all others: of 20,000 the gateway did nothing else for 15 seconds."""
     found, listed = DefaultClasses(LABEL), []
     for number in range(20_000):

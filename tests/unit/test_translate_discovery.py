@@ -33,7 +33,7 @@ def test_versions_are_in_order_of_preference() -> None:
     assert served("autoscaling", "horizontalpodautoscalers").versions == ("v2", "v1")
 
 
-def test_the_tenants_own_custom_resources_are_served_under_their_own_group() -> None:
+def test_own_custom_resources_are_served_under_the_group_of_the_tenant() -> None:
     widgets = served("stable.example.com", "widgets")
     assert widgets.custom
     assert widgets.versions == ("v1", "v1beta1")
@@ -48,7 +48,7 @@ def test_groups_of_other_tenants_and_of_the_platform_do_not_exist() -> None:
     assert TABLE.by_plural("stable.example.com", "gears") is None
 
 
-def test_another_tenant_sees_its_own_resources_under_the_same_group() -> None:
+def test_another_tenant_is_served_its_own_resources_under_the_same_group() -> None:
     other = resource_table(discovered(), "beta")
     assert other.by_plural("stable.example.com", "gears") is not None
     assert other.by_plural("stable.example.com", "widgets") is None
@@ -86,13 +86,13 @@ def test_a_group_that_the_platform_publishes_is_served_under_its_own_name() -> N
     assert not meters.custom
 
 
-def test_a_namespaced_resource_of_a_published_group_is_served_only_if_it_is_named() -> None:
+def test_a_namespaced_resource_of_a_published_group_is_served_only_if_named() -> None:
     others = frozenset({GroupResource("platform.example.org", "others")})
     table = resource_table(discovered(), "acme", Published(usable=others))
     assert table.by_plural("platform.example.org", "meters") is None
 
 
-def test_a_cluster_scoped_resource_of_a_published_group_is_shared_if_it_is_named() -> None:
+def test_a_cluster_scoped_resource_of_a_published_group_is_shared_only_if_named() -> None:
     gears = GroupResource("beta-stable.example.com", "gears")
     others = frozenset({GroupResource(gears.group, "others")})
     hidden = resource_table(discovered(), "acme", Published(usable=others))
@@ -105,7 +105,7 @@ def test_a_cluster_scoped_resource_of_a_published_group_is_shared_if_it_is_named
 
 
 @pytest.mark.parametrize("group", ["apps", "networking.k8s.io", "platform.example.org"])
-def test_a_group_named_as_one_of_the_platforms_is_not_the_tenants(group: str) -> None:
+def test_a_group_with_the_name_of_a_platform_group_is_not_the_tenants(group: str) -> None:
     groups = TenantGroups("acme", METERS)
     assert not groups.owns(f"acme-{group}")
     assert groups.down(f"acme-{group}") is None
@@ -113,7 +113,7 @@ def test_a_group_named_as_one_of_the_platforms_is_not_the_tenants(group: str) ->
 
 
 @pytest.mark.parametrize("upstream", ["acme", "acme.example.com", "acmex-example.com", "example"])
-def test_only_the_whole_prefix_makes_a_group_the_tenants(upstream: str) -> None:
+def test_only_a_group_with_the_complete_prefix_belongs_to_the_tenant(upstream: str) -> None:
     assert TenantGroups("acme").down(upstream) is None
 
 

@@ -54,11 +54,11 @@ def line(document: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["discovery-api.json", "discovery-apis.json"])
-def test_a_document_that_is_parsed_and_written_is_the_same_byte_for_byte(name: str) -> None:
+def test_a_parsed_discovery_document_is_serialized_to_the_same_bytes(name: str) -> None:
     assert aggregated_discovery(parse_discovery(recorded(name))) == recorded(name)
 
 
-def test_built_in_groups_of_which_nothing_is_hidden_are_as_on_the_platform() -> None:
+def test_built_in_groups_without_hidden_resources_are_unchanged() -> None:
     before = {group.name: group for group in discovered()}
     changed = {group.name for group in SERVED if before.get(group.name) != group}
     assert changed == {
@@ -69,13 +69,13 @@ def test_built_in_groups_of_which_nothing_is_hidden_are_as_on_the_platform() -> 
     }
 
 
-def test_no_group_of_anybody_else_stands_in_a_document_in_any_spelling() -> None:
+def test_discovery_documents_contain_no_group_of_other_tenants() -> None:
     for document in (aggregated_discovery(SERVED), group_list(SERVED), served_paths(SERVED, ())):
         assert b"stable.example.com" in document
         assert not [word for word in FOREIGN if word in document]
 
 
-def test_what_is_hidden_is_not_in_the_aggregated_document() -> None:
+def test_hidden_resources_are_not_in_the_aggregated_document() -> None:
     core = json.loads(aggregated_discovery(SERVED[:1]))["items"][0]["versions"][0]["resources"]
     by_name = {each["resource"]: each for each in core}
     assert not {"bindings", "componentstatuses"} & set(by_name)
@@ -106,7 +106,7 @@ def test_a_group_document_has_the_versions_and_the_preferred_one() -> None:
     }
 
 
-def test_the_address_of_the_api_is_the_tenants() -> None:
+def test_the_server_address_in_api_versions_is_that_of_the_tenant() -> None:
     assert api_versions("acme.clusters.example.com:443") == line(
         {
             "kind": "APIVersions",
@@ -118,7 +118,7 @@ def test_the_address_of_the_api_is_the_tenants() -> None:
     )
 
 
-def test_a_resource_list_of_the_tenants_own_group_is_renamed() -> None:
+def test_a_resource_list_of_a_custom_group_is_in_tenant_spelling() -> None:
     down = json.loads(resource_list_down(line(WIDGETS), NAMES, TABLE))
     assert down["groupVersion"] == "stable.example.com/v1"
     widgets, scale = down["resources"]
@@ -129,7 +129,7 @@ def test_a_resource_list_of_the_tenants_own_group_is_renamed() -> None:
     assert scale["group"] == "autoscaling"
 
 
-def test_a_resource_list_of_which_nothing_is_hidden_is_the_same_byte_for_byte() -> None:
+def test_a_resource_list_without_hidden_resources_is_unchanged() -> None:
     table = resource_table(discovered(), "acme")
     leases = line(
         {
@@ -176,7 +176,7 @@ def test_the_hash_of_an_unknown_storage_version_is_left_out() -> None:
     assert b"storageVersionHash" not in resource_list_down(stored_otherwise, NAMES, TABLE)
 
 
-def test_the_paths_of_discovery_are_sorted_and_each_stands_once() -> None:
+def test_discovery_paths_are_sorted_and_unique() -> None:
     paths = json.loads(served_paths(SERVED, ["/version", "/apis"]))["paths"]
     assert paths == sorted(set(paths))
     assert {"/api/v1", "/apis/stable.example.com/v1beta1", "/version"} <= set(paths)

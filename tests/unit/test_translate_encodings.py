@@ -33,9 +33,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ),
     ],
 )
-def test_a_client_is_answered_in_json_if_it_takes_it(
-    accept: str, media_type: str, asked: str
-) -> None:
+def test_json_is_chosen_if_the_client_accepts_it(accept: str, media_type: str, asked: str) -> None:
     request = ResourceRequest("list", PODS, "v1")
     assert encoding_of(request, accept) == NegotiatedEncoding(media_type, asked)
 
@@ -54,7 +52,7 @@ METADATA = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         (f"*/*;{METADATA}", JSON),
     ],
 )
-def test_metadata_is_in_protobuf_for_who_likes_that_best(
+def test_metadata_is_encoded_in_protobuf_for_clients_that_prefer_it(
     resource: ResourceType, accept: str, media_type: str
 ) -> None:
     """In JSON each object of a list says its kind: informers were not equal to their own lists."""
@@ -64,23 +62,23 @@ def test_metadata_is_in_protobuf_for_who_likes_that_best(
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/cbor", f"{JSON};q=0", "a;b=\r\nc: d"])
-def test_a_client_that_takes_nothing_is_told_what_there_is(accept: str) -> None:
+def test_a_client_without_an_acceptable_media_type_is_answered_with_406(accept: str) -> None:
     with pytest.raises(Refused) as refused:
         encoding_of(ResourceRequest("list", PODS, "v1"), accept)
     assert refused.value.status.code == 406
 
 
-def test_custom_resources_have_no_protobuf() -> None:
+def test_custom_resources_cannot_be_encoded_in_protobuf() -> None:
     with pytest.raises(Refused):
         encoding_of(ResourceRequest("get", WIDGETS, "v1"), PROTOBUF)
 
 
-def test_a_write_is_answered_by_the_object_itself() -> None:
+def test_a_write_is_answered_with_the_object_and_not_with_a_table() -> None:
     request = ResourceRequest("create", PODS, "v1")
     assert encoding_of(request, f"{TABLE}, {JSON}").accept == JSON
 
 
-def test_what_is_asked_and_never_kept_has_no_table() -> None:
+def test_a_review_cannot_be_returned_as_a_table() -> None:
     review = ResourceType("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubject", False)
     request = ResourceRequest("create", review, "v1")
     with pytest.raises(Refused) as caught:
@@ -89,7 +87,7 @@ def test_what_is_asked_and_never_kept_has_no_table() -> None:
     assert encoding_of(request, f"{TABLE}, {JSON}") == NegotiatedEncoding(JSON, JSON)
 
 
-def test_a_watch_has_no_yaml() -> None:
+def test_a_watch_cannot_be_encoded_in_yaml() -> None:
     with pytest.raises(Refused):
         encoding_of(ResourceRequest("watch", PODS, "v1"), YAML)
 
@@ -103,6 +101,8 @@ def test_a_watch_has_no_yaml() -> None:
         (f"{YAML};q=0.5, */*", JSON),
     ],
 )
-def test_who_prefers_yaml_has_it_but_for_watches(accept: str, media_type: str) -> None:
+def test_yaml_is_chosen_for_clients_that_prefer_it_except_for_watches(
+    accept: str, media_type: str
+) -> None:
     assert encoding_of(ResourceRequest("list", PODS, "v1"), accept).media_type == media_type
     assert encoding_of(ResourceRequest("watch", PODS, "v1"), accept).media_type == JSON

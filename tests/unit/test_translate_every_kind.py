@@ -114,7 +114,7 @@ def encoded(value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("key", sorted(KINDS.keys() - {READ_ONLY}))
-def test_an_object_of_each_kind_comes_back_as_it_was(key: str) -> None:
+def test_an_object_of_every_kind_round_trips_through_translation(key: str) -> None:
     @settings(max_examples=EXAMPLES)
     @given(written(key))
     def comes_back(own: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ def test_an_object_of_each_kind_comes_back_as_it_was(key: str) -> None:
     comes_back()
 
 
-def test_every_kind_of_the_api_server_is_among_these() -> None:
+def test_every_kind_of_the_api_server_is_tested() -> None:
     plurals = {each.resource for group in discovered() for each in group.versions[0].resources}
     assert plurals - {each.plural for _, each in KINDS.values()} == {"gears", "meters", "widgets"}
 
@@ -149,7 +149,7 @@ def nested(levels: int) -> bytes:
 @pytest.mark.parametrize(
     "key", ["v1 ConfigMap", "v1 PersistentVolumeClaim", "rbac.authorization.k8s.io/v1 Role"]
 )
-def test_an_object_with_the_deepest_managed_fields_comes_down(key: str, levels: int) -> None:
+def test_an_object_with_deeply_nested_managed_fields_is_translated(key: str, levels: int) -> None:
     """Whoever may write an object gives it such: lists and watches go on, with that object."""
     fields = b'[{"manager":"acme","fieldsV1":' + nested(levels) + b"}]"
     above = b'{"metadata":{"name":"x","namespace":"acme-prod","managedFields":' + fields + b"}}"
@@ -175,7 +175,7 @@ KEPT = "lcluster.tenancy.loblaw.digital/"
         ("flowcontrol.apiserver.k8s.io/v1 FlowSchema", f"{KEPT}original.spec.rules"),
     ],
 )
-def test_a_list_stands_whatever_is_where_an_original_should_be(
+def test_a_list_with_a_malformed_kept_original_is_translated(
     key: str, annotation: str, text: str
 ) -> None:
     metadata = {"name": "acme-x", "annotations": {annotation: text}}
@@ -185,7 +185,7 @@ def test_a_list_stands_whatever_is_where_an_original_should_be(
     assert [each["metadata"]["name"] for each in json.loads(below)["items"]] == ["x", "y"]
 
 
-def test_items_with_a_prefix_in_their_name_are_managed_under_the_tenants_own() -> None:
+def test_managed_fields_use_the_tenant_spelling_of_prefixed_item_keys() -> None:
     """Managed fields of a CSINode named its drivers as the platform does."""
     key = "storage.k8s.io/v1 CSINode"
     above_item, item = 'k:{"name":"acme-csi.example.com"}', 'k:{"name":"csi.example.com"}'

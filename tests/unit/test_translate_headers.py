@@ -53,11 +53,11 @@ HOSTILE: Headers = (
         (PROXY, (("user-agent", "curl/8"),)),
     ],
 )
-def test_no_header_says_who_somebody_is(request_: ResourceRequest, kept: Headers) -> None:
+def test_identity_headers_are_not_sent_upstream(request_: ResourceRequest, kept: Headers) -> None:
     assert headers_up(request_, HOSTILE, "application/json") == kept
 
 
-def test_a_server_behind_a_proxy_is_told_the_clients_own_headers() -> None:
+def test_a_proxied_server_receives_the_headers_of_the_client() -> None:
     headers = (("accept", "text/html"), ("x-request-id", "1"), ("range", "bytes=0-1"))
     assert headers_up(PROXY, headers, "application/json") == headers
 
@@ -67,7 +67,7 @@ def bearer(token: bytes) -> str:
     return f"base64url.bearer.authorization.k8s.io.{encoded}"
 
 
-def test_a_websocket_goes_up_without_its_token() -> None:
+def test_a_websocket_token_is_not_sent_upstream() -> None:
     headers = (
         ("sec-websocket-key", "k"),
         ("sec-websocket-version", "13"),
@@ -86,7 +86,7 @@ def test_a_websocket_goes_up_without_its_token() -> None:
     assert websocket_token(headers) == "t"
 
 
-def test_a_websocket_without_a_token_has_none() -> None:
+def test_a_websocket_without_a_token_protocol_has_no_token() -> None:
     assert websocket_token((("sec-websocket-protocol", "v5.channel.k8s.io"),)) is None
 
 
@@ -101,13 +101,13 @@ def test_a_websocket_without_a_token_has_none() -> None:
         "a, base64url.bearer.authorization.k8s.io.x",
     ],
 )
-def test_a_doubtful_token_of_a_websocket_is_no_login(protocols: str) -> None:
+def test_an_ambiguous_or_invalid_websocket_token_is_answered_with_401(protocols: str) -> None:
     with pytest.raises(Refused) as refused:
         websocket_token((("sec-websocket-protocol", protocols),))
     assert refused.value.status.code == 401
 
 
-def test_answers_come_down_without_what_is_the_platforms() -> None:
+def test_response_headers_of_the_platform_are_removed() -> None:
     headers = (
         ("audit-id", "1"),
         ("content-type", "application/json"),
@@ -125,7 +125,7 @@ def test_answers_come_down_without_what_is_the_platforms() -> None:
     )
 
 
-def test_a_proxied_answer_comes_down_with_its_own_headers() -> None:
+def test_a_proxied_response_keeps_its_own_headers() -> None:
     headers = (
         ("x-own", "1"),
         ("set-cookie", "a=b"),
@@ -150,7 +150,7 @@ def test_a_proxied_answer_comes_down_with_its_own_headers() -> None:
         "",
     ],
 )
-def test_a_location_that_leads_elsewhere_is_dropped(location: str) -> None:
+def test_a_redirect_location_outside_the_lcluster_is_removed(location: str) -> None:
     assert location_down(location, ACME) == ""
 
 
@@ -173,7 +173,9 @@ def test_a_location_that_leads_elsewhere_is_dropped(location: str) -> None:
         ),
     ],
 )
-def test_impersonation_is_read(headers: Headers, expected: ImpersonationHeaders | None) -> None:
+def test_impersonation_headers_are_parsed(
+    headers: Headers, expected: ImpersonationHeaders | None
+) -> None:
     assert impersonation_of(headers) == expected
 
 
@@ -191,13 +193,13 @@ def test_impersonation_is_read(headers: Headers, expected: ImpersonationHeaders 
         (("impersonate-user", "a\r\n impersonate-group: b"),),
     ],
 )
-def test_odd_impersonation_is_refused(headers: Headers) -> None:
+def test_invalid_impersonation_headers_are_refused(headers: Headers) -> None:
     with pytest.raises(Refused) as refused:
         impersonation_of(headers)
     assert refused.value.status.code == 400
 
 
-def test_one_answer_of_several_warns_of_everything_once() -> None:
+def test_a_merged_response_has_each_warning_once() -> None:
     old, gone = ("warning", '299 - "old"'), ("warning", '299 - "gone"')
     first = (("audit-id", "a"), old)
     assert merged_headers([first, (("audit-id", "b"), old, gone)]) == (("audit-id", "a"), old, gone)

@@ -30,7 +30,7 @@ MANAGERS = st.lists(st.sampled_from(["acme", "lnamespace", "Helm", "example"]), 
 
 
 @given(DOMAINS, NAMES)
-def test_each_key_is_read_back_and_none_is_heeded(domain: str, name: str) -> None:
+def test_each_key_round_trips_and_is_not_recognized_by_the_platform(domain: str, name: str) -> None:
     key = f"{domain}/{name}" if domain else name
     for key_up in (own_key_up, role_key_up):
         upstream = key_up(ACME, key)
@@ -39,13 +39,15 @@ def test_each_key_is_read_back_and_none_is_heeded(domain: str, name: str) -> Non
 
 
 @given(DOMAINS, NAMES, DOMAINS, NAMES)
-def test_no_two_keys_become_one(domain: str, name: str, other: str, another: str) -> None:
+def test_different_keys_stay_different_upstream(
+    domain: str, name: str, other: str, another: str
+) -> None:
     keys = {f"{a}/{b}" if a else b for a, b in ((domain, name), (other, another))}
     for key_up in (own_key_up, role_key_up):
         assert len({key_up(ACME, each) for each in keys}) == len(keys)
 
 
-def test_a_label_as_long_as_kubeflows_is_one_that_kubernetes_takes() -> None:
+def test_the_longest_label_of_kubeflow_is_valid_upstream() -> None:
     view = TenantView("a" * 20)
     upstream = role_key_up(view, OF_KUBEFLOW)
     domain, _, name = upstream.rpartition("/")
@@ -55,7 +57,7 @@ def test_a_label_as_long_as_kubeflows_is_one_that_kubernetes_takes() -> None:
 
 
 @given(MANAGERS.map(".".join))
-def test_each_manager_is_read_back_and_none_is_the_platforms(manager: str) -> None:
+def test_each_manager_label_round_trips_and_is_never_that_of_the_platform(manager: str) -> None:
     upstream = manager_up(ACME, manager)
     assert manager_down(ACME, upstream) == manager
     assert upstream.split(".")[0] != "lnamespace"
@@ -71,5 +73,5 @@ def test_each_manager_is_read_back_and_none_is_the_platforms(manager: str) -> No
         ("acme.lnamespace", "acme.acme.lnamespace"),
     ],
 )
-def test_who_manages_an_object(manager: str, upstream: str) -> None:
+def test_a_manager_label_of_the_platform_is_prefixed_upstream(manager: str, upstream: str) -> None:
     assert manager_up(ACME, manager) == upstream

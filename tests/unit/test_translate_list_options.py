@@ -26,7 +26,7 @@ def asked(verb: str, query: dict[str, str]) -> ResourceRequest:
         ("watch", {"sendInitialEvents": "false", "resourceVersionMatch": NOT_OLDER}),
     ],
 )
-def test_options_that_go_together_pass(verb: str, query: dict[str, str]) -> None:
+def test_valid_combinations_of_list_options_are_accepted(verb: str, query: dict[str, str]) -> None:
     confirm_list_options(asked(verb, query))
 
 
@@ -81,7 +81,7 @@ UNSUPPORTED = "resourceVersionMatch: Unsupported value: "
         ),
     ],
 )
-def test_options_that_do_not_are_refused_in_the_words_of_the_api_server(
+def test_invalid_combinations_are_refused_in_the_words_of_the_api_server(
     verb: str, query: dict[str, str], words: str
 ) -> None:
     with pytest.raises(Refused) as refusal:
@@ -101,7 +101,7 @@ def test_options_that_do_not_are_refused_in_the_words_of_the_api_server(
         ({"sendInitialEvents": "false"}, False),
     ],
 )
-def test_a_watch_from_no_version_begins_with_what_is_there(
+def test_a_watch_without_a_resource_version_begins_with_the_existing_objects(
     query: dict[str, str], begins: bool
 ) -> None:
     assert begins_with_everything(asked("watch", query)) is begins

@@ -94,13 +94,15 @@ def table(objects: list[Any]) -> bytes:
         (asked("configmaps", "list"), listed("ConfigMapList", ["x" * LONG_ANSWER])),
     ],
 )
-def test_a_long_list_comes_down_as_in_one_step(request_: ResourceRequest, body: bytes) -> None:
+def test_a_long_list_is_translated_in_steps_to_the_same_result(
+    request_: ResourceRequest, body: bytes
+) -> None:
     found, _ = run(answer_down_in_steps(request_, body, ACME))
     assert found == answer_down(request_, JSON, body, ACME)
     assert found.count(f'"{PAD}"'.encode()) in (0, 200, 400)
 
 
-def test_an_object_that_is_nested_deep_ends_no_long_list() -> None:
+def test_a_deeply_nested_object_does_not_fail_a_long_list() -> None:
     objects = items("configmaps", "a")
     objects[7]["metadata"]["managedFields"] = [{"manager": "x", "fieldsV1": msgspec.Raw(DEEP)}]
     body, request = listed("ConfigMapList", objects), asked("configmaps", "list")
@@ -111,7 +113,7 @@ def test_an_object_that_is_nested_deep_ends_no_long_list() -> None:
 
 
 @pytest.mark.parametrize(("name", "cost"), [("acme", 1), ("a", 4)])
-def test_others_may_run_between_the_steps_of_a_long_list(name: str, cost: int) -> None:
+def test_other_tasks_run_between_the_steps_of_a_long_list(name: str, cost: int) -> None:
     """Objects of which only the namespace is translated take a quarter of the time, or less."""
     body, request = listed("ConfigMapList", items("configmaps", name)), asked("configmaps", "list")
     _, steps = run(answer_down_in_steps(request, body, ACME))
@@ -120,14 +122,14 @@ def test_others_may_run_between_the_steps_of_a_long_list(name: str, cost: int) -
     assert steps == 0
 
 
-def test_others_may_run_between_the_rows_of_a_long_table() -> None:
+def test_other_tasks_run_between_the_rows_of_a_long_table() -> None:
     """Clients like kubectl ask for tables: one of 20,000 rows took a second in one step."""
     body = table(items("configmaps", "acme"))
     _, steps = run(answer_down_in_steps(asked("configmaps", "list"), body, ACME))
     assert steps >= len(body) // LONG_ANSWER
 
 
-def test_others_may_run_between_objects_that_take_long_for_their_length(
+def test_other_tasks_run_between_objects_that_take_long_to_translate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """500 Events whose messages repeat the prefix were six steps, of seconds."""

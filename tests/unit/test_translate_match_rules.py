@@ -58,7 +58,7 @@ NAMED_RULES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ("validatingadmissionpolicybindings", "matchResources"),
     ],
 )
-def test_a_policy_judges_the_objects_that_it_names(
+def test_resource_names_in_a_policy_are_in_upstream_spelling(
     plural: str, member: str, key: str, what: str
 ) -> None:
     rule, upstream = NAMED_RULES[what]
@@ -73,7 +73,7 @@ def test_a_policy_judges_the_objects_that_it_names(
     st.lists(st.sampled_from(["a", "b", "a.b", "c.d.e"]), min_size=1),
 )
 @example("namespaces", ["a", "a"])
-def test_the_names_in_a_policy_come_back(what: str, names: list[str]) -> None:
+def test_resource_names_in_a_policy_round_trip(what: str, names: list[str]) -> None:
     """They do though the API server refuses a name that is there twice: it is to say so."""
     assert shown_names(NAMED_RULES[what][0], names) == names
 
@@ -82,15 +82,15 @@ def test_the_names_in_a_policy_come_back(what: str, names: list[str]) -> None:
     st.sampled_from(["configmaps", "the tenant's own", "roles of both scopes"]),
     st.lists(st.sampled_from(["a", "acme-a", "b", "acme-b"]), unique=True, min_size=1),
 )
-def test_names_that_begin_with_the_prefix_come_back(what: str, names: list[str]) -> None:
+def test_resource_names_with_the_tenant_prefix_round_trip(what: str, names: list[str]) -> None:
     assert shown_names(NAMED_RULES[what][0], names) == names
 
 
-def test_a_name_that_is_no_text_is_left_to_the_api_server() -> None:
+def test_a_resource_name_that_is_no_text_is_unchanged() -> None:
     assert shown_names(NAMED_RULES["both"][0], ["a", 7]) == ["a", 7]
 
 
-def test_a_name_is_not_spelled_by_each_type_that_spells_alike() -> None:
+def test_a_resource_name_is_translated_once_for_types_with_the_same_spelling() -> None:
     # A rule for everything with 34 KB of names spelled each by 60 types, and took seconds.
     names = [f"n{number}" for number in range(1_000)]
     with patch.object(
@@ -109,7 +109,7 @@ def shown_names(rule: dict[str, Any], names: list[Any]) -> Any:
     return shown["matchConstraints"]["resourceRules"][0]["resourceNames"]
 
 
-def test_a_policy_has_no_parameters_of_which_a_binding_cannot_tell_how_they_are_named() -> None:
+def test_a_policy_with_a_cluster_scoped_param_kind_is_refused() -> None:
     def kind(name: str) -> Any:
         return named("p") | {"spec": {"paramKind": {"apiVersion": "example.com/v1", "kind": name}}}
 
@@ -123,7 +123,9 @@ def test_a_policy_has_no_parameters_of_which_a_binding_cannot_tell_how_they_are_
     ("path", "refused"),
     [("resourceNames/0", True), ("resources/-", True), ("scope", True), ("operations/0", False)],
 )
-def test_a_name_in_a_policy_is_not_patched_without_its_rule(path: str, refused: bool) -> None:
+def test_a_json_patch_of_a_single_resource_name_in_a_policy_is_refused(
+    path: str, refused: bool
+) -> None:
     whole = f"/spec/matchConstraints/resourceRules/0/{path}"
     body = msgspec.json.encode([{"op": "replace", "path": whole, "value": "a"}])
     request = asked("validatingadmissionpolicies", "patch", name="p")

@@ -32,29 +32,27 @@ V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscovery
         ("text/html, application/yaml;q=0.9, application/json;q=0.1", DiscoveryFormat(YAML)),
     ],
 )
-def test_the_first_clause_that_can_be_served_is_taken(
-    header: str, expected: DiscoveryFormat
-) -> None:
+def test_the_first_servable_accept_clause_is_chosen(header: str, expected: DiscoveryFormat) -> None:
     assert discovery_format(header, aggregated=True) == expected
 
 
 @pytest.mark.parametrize(
     "header", [V2BETA1, "text/plain", "application/json;g=foo", "application/json;q=0"]
 )
-def test_what_cannot_be_served_is_refused_with_the_media_types(header: str) -> None:
+def test_an_unservable_accept_header_is_refused_with_the_media_types(header: str) -> None:
     with pytest.raises(Refused) as refusal:
         discovery_format(header, aggregated=True)
     assert refusal.value.status.code == 406
     assert "application/json" in refusal.value.status.message
 
 
-def test_a_path_without_an_aggregated_document_does_not_serve_one() -> None:
+def test_a_path_without_an_aggregated_document_serves_none() -> None:
     with pytest.raises(Refused):
         discovery_format(V2, aggregated=False)
     assert discovery_format(f"{V2},*/*", aggregated=False) == DiscoveryFormat(JSON)
 
 
-def test_clauses_are_ordered_by_quality_and_by_how_exact_they_are() -> None:
+def test_accept_clauses_are_ordered_by_quality_and_specificity() -> None:
     clauses = accept_clauses("*/*, text/*, text/html;q=0.2, text/plain")
     assert [f"{each.main}/{each.sub}" for each in clauses] == [
         "text/plain",
@@ -89,5 +87,7 @@ def test_an_acceptable_media_type_is_found(header: str, expected: str | None) ->
         ("yes", "curl/8.5.0", False),
     ],
 )
-def test_json_is_indented_for_people(pretty: str | None, agent: str, expected: bool) -> None:
+def test_json_is_indented_for_browsers_and_curl(
+    pretty: str | None, agent: str, expected: bool
+) -> None:
     assert wants_indentation(pretty, agent) is expected

@@ -6,7 +6,7 @@ from lnamespace.translate.protocol.status import Refused
 
 
 @pytest.mark.parametrize("number", ["0", "500", "-1", "+7", "9223372036854775807"])
-def test_a_number_is_read(number: str) -> None:
+def test_a_valid_number_is_parsed(number: str) -> None:
     assert parse_number(number) == int(number)
 
 
@@ -20,7 +20,7 @@ def test_a_number_is_read(number: str) -> None:
         ("9" * 5000, "value out of range"),
     ],
 )
-def test_what_is_no_number_is_refused_in_the_words_of_the_api_server(
+def test_an_invalid_number_is_refused_in_the_words_of_the_api_server(
     text: str, problem: str
 ) -> None:
     with pytest.raises(Refused) as refused:

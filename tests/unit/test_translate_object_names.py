@@ -82,13 +82,13 @@ def test_bad_names_are_refused(plural: str, body: dict[str, Any], code: int, wor
 
 
 @pytest.mark.parametrize("spec", [{}, {"spec": {}}, {"spec": {"conversion": {"strategy": "None"}}}])
-def test_who_applies_a_part_of_a_definition_names_no_group(spec: dict[str, Any]) -> None:
+def test_an_applied_part_of_a_definition_needs_no_group(spec: dict[str, Any]) -> None:
     """A server-side apply of the labels was refused: ``the API group "" is built in``."""
     body = {"metadata": {"name": "widgets.example.com"}} | spec
     assert judged("customresourcedefinitions", body) is None
 
 
-def test_the_words_are_those_of_a_plain_api_server() -> None:
+def test_a_refusal_has_the_words_of_the_api_server() -> None:
     status = judged("namespaces", named("Bad_x"))
     assert status is not None
     assert status.message == (
@@ -118,7 +118,7 @@ def test_no_custom_resources_may_be_defined_in_a_published_group(name: str, reas
     assert judged("customresourcedefinitions", body) is None
 
 
-def test_a_published_name_may_be_applied_to_the_access_check() -> None:
+def test_applying_an_object_with_a_published_name_passes_the_name_check() -> None:
     assert judged("clusterroles", named("cluster-admin"), "patch") is None
 
 

@@ -195,7 +195,9 @@ BOTH_WAYS = [
 
 
 @pytest.mark.parametrize(("plural", "path", "own", "upstream"), BOTH_WAYS)
-def test_a_field_is_translated_up_and_down(plural: str, path: str, own: Any, upstream: Any) -> None:
+def test_a_field_is_translated_in_both_directions(
+    plural: str, path: str, own: Any, upstream: Any
+) -> None:
     namespaced = asked(plural).namespace
     rest = {} if namespaced else {"metadata": {"labels": {LABEL: "acme"}}}
     assert up(plural, nested(path, own)) == nested(path, upstream) | rest
@@ -203,14 +205,14 @@ def test_a_field_is_translated_up_and_down(plural: str, path: str, own: Any, ups
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[", '[{"object":{"target":7}}]', '"x"'])
-def test_an_annotation_that_should_be_json_and_is_not_stays(text: str) -> None:
+def test_an_annotation_with_malformed_json_is_unchanged(text: str) -> None:
     metadata = {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": text}}
     upstream = up("horizontalpodautoscalers", {"metadata": metadata})
     assert upstream == {"metadata": metadata}
     assert down("horizontalpodautoscalers", upstream) == upstream
 
 
-def test_the_metrics_in_an_annotation_name_objects() -> None:
+def test_object_names_in_a_metrics_annotation_are_translated() -> None:
     def annotated(name: str) -> Any:
         text = f'[{{"type":"Object","object":{{"target":{{"kind":"Namespace","name":"{name}"}}}}}}]'
         return {"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": text}}}
@@ -219,7 +221,7 @@ def test_the_metrics_in_an_annotation_name_objects() -> None:
     assert down("horizontalpodautoscalers", annotated("acme-prod")) == annotated("prod")
 
 
-def test_an_update_leaves_the_managed_fields_of_what_the_gateway_writes_too() -> None:
+def test_an_update_omits_managed_fields_only_where_the_gateway_adds_fields() -> None:
     entry = {"manager": "kubectl", "fieldsV1": {"f:x": {}}}
     sent = up("clusterroles", {"metadata": {"name": "r", "managedFields": [entry]}}, "update")
     assert "managedFields" not in sent["metadata"]
@@ -229,7 +231,7 @@ def test_an_update_leaves_the_managed_fields_of_what_the_gateway_writes_too() ->
     assert up("configmaps", body, "update") == body
 
 
-def test_the_claim_of_the_example_is_translated() -> None:
+def test_the_persistent_volume_claim_of_the_documentation_is_translated() -> None:
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -254,13 +256,13 @@ def test_the_claim_of_the_example_is_translated() -> None:
         b'{ "data" : {"text": "namespaces \\"acme-prod\\""} }'.replace(b" :", b":"),
     ],
 )
-def test_what_no_rule_names_stays_byte_for_byte(own: bytes) -> None:
+def test_untranslated_fields_are_preserved_byte_for_byte(own: bytes) -> None:
     _, sent = request_up(asked("configmaps", "update"), JSON, own, ACME)
     assert sent == own.replace(b"{ ", b"{").replace(b": {", b":{", 1).replace(b"} }", b"}}")
     assert answer_down(asked("configmaps"), JSON, sent, ACME) == sent
 
 
-def test_a_key_that_is_written_twice_or_with_escapes_is_no_way_around() -> None:
+def test_duplicate_and_escaped_keys_do_not_bypass_translation() -> None:
     body = b'{"metadata":{"namespace":"a"},"metad\\u0061ta":{"n\\u0061mespace":"prod"}}'
     _, sent = request_up(asked("configmaps", "update"), JSON, body, ACME)
     assert sent == b'{"metadata":{"namespace":"acme-prod"}}'
@@ -287,12 +289,12 @@ def test_a_key_that_is_written_twice_or_with_escapes_is_no_way_around() -> None:
         ),
     ],
 )
-def test_field_validation_sees_keys_that_are_written_twice(own: bytes, upstream: bytes) -> None:
+def test_duplicate_keys_are_preserved_for_field_validation(own: bytes, upstream: bytes) -> None:
     _, sent = request_up(asked("deployments", "create"), JSON, own, ACME)
     assert sent == upstream
 
 
-def test_keys_that_are_written_twice_in_a_cluster_scoped_object_are_written_once() -> None:
+def test_duplicate_keys_in_a_cluster_scoped_object_are_reduced_to_one() -> None:
     own = b'{"metadata":{"name":"a"},"rules":[],"rules":[]}'
     _, sent = request_up(asked("clusterroles", "create"), JSON, own, ACME)
     assert sent.count(b'"rules"') == 1
@@ -317,14 +319,14 @@ def test_a_cluster_scoped_object_gets_the_prefix_and_the_label() -> None:
 
 
 @pytest.mark.parametrize("labels", [{}, {"labels": None}, {"labels": {}}])
-def test_the_tenant_label_is_there_whatever_labels_were_written(labels: Any) -> None:
+def test_the_tenant_label_is_added_regardless_of_existing_labels(labels: Any) -> None:
     upstream = up("namespaces", {"metadata": {"name": "prod"} | labels}, "create")
     assert upstream["metadata"]["name"] == "acme-prod"
     assert upstream["metadata"]["labels"][LABEL] == "acme"
     assert down("namespaces", upstream) == {"metadata": {"name": "prod"}}
 
 
-def test_the_annotations_of_the_platform_stay_on_a_namespace_that_is_updated() -> None:
+def test_an_updated_namespace_keeps_the_annotations_of_the_platform() -> None:
     own = {"lcluster.tenancy.loblaw.digital/uid": "1"}
     view = replace(ACME, namespace_annotations=own)
     for annotations in ({"a": "b"}, {}):
@@ -336,7 +338,7 @@ def test_the_annotations_of_the_platform_stay_on_a_namespace_that_is_updated() -
     assert sent == body
 
 
-def test_a_webhook_of_a_tenant_is_about_the_tenant() -> None:
+def test_a_webhook_configuration_is_limited_to_the_tenant() -> None:
     client = {"service": {"namespace": "prod", "name": "hook", "port": 443}}
     rule = {"apiGroups": ["example.com"], "resources": ["widgets"]}
     written = {"clientConfig": client, "rules": [rule]}
@@ -352,7 +354,7 @@ def test_a_webhook_of_a_tenant_is_about_the_tenant() -> None:
     }
 
 
-def test_a_volume_of_a_tenant_is_for_the_tenants_claims() -> None:
+def test_a_persistent_volume_refers_to_claims_of_the_tenant() -> None:
     secret = {"namespace": "prod", "name": "key"}
     spec = {
         "claimRef": {"namespace": "prod", "name": "mypvc"},
@@ -375,7 +377,7 @@ def test_an_aggregation_rule_is_kept_in_an_annotation() -> None:
     assert down("clusterroles", upstream) == own
 
 
-def test_the_platforms_roles_in_a_tenants_namespace_are_out_of_reach() -> None:
+def test_roles_and_bindings_of_the_platform_cannot_be_accessed() -> None:
     with pytest.raises(Refused):
         up("rolebindings", {"metadata": {"name": "lcluster:account"}})
     with pytest.raises(Refused):
@@ -394,19 +396,21 @@ def test_the_platforms_roles_in_a_tenants_namespace_are_out_of_reach() -> None:
         {"annotations": {"lcluster.tenancy.loblaw.digital/x": ""}},
     ],
 )
-def test_no_tenant_writes_what_is_the_platforms(plural: str, metadata: Any) -> None:
+def test_labels_and_annotations_reserved_for_the_platform_are_refused(
+    plural: str, metadata: Any
+) -> None:
     with pytest.raises(Refused) as refused:
         up(plural, {"metadata": metadata})
     assert refused.value.status.code == 403
 
 
-def test_a_template_cannot_bring_the_tenant_label_into_being() -> None:
+def test_the_tenant_label_in_a_pod_template_is_refused() -> None:
     with pytest.raises(Refused):
         up("deployments", nested("spec.template.metadata.labels", {LABEL: "other"}))
 
 
 @pytest.mark.parametrize("key", ["matchLabels", "matchExpressions"])
-def test_no_selector_has_the_tenant_label_of_a_tenant(key: str) -> None:
+def test_the_tenant_label_in_a_selector_is_refused(key: str) -> None:
     selector = {"matchLabels": {LABEL: "b"}, "matchExpressions": [{"key": LABEL}]}
     with pytest.raises(Refused):
         up(
@@ -415,7 +419,7 @@ def test_no_selector_has_the_tenant_label_of_a_tenant(key: str) -> None:
         )
 
 
-def test_a_label_that_adds_to_roles_is_made_private() -> None:
+def test_an_aggregation_label_is_prefixed_upstream() -> None:
     key = "rbac.authorization.k8s.io/aggregate-to-admin"
     own = {"metadata": {"name": "r", "labels": {key: "true", "aggregate-to-x": "1", "app": "a"}}}
     upstream = up("clusterroles", own)
@@ -443,7 +447,9 @@ def owner(version: str) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("plural", ["configmaps", "deployments"])
-def test_an_owner_is_of_no_kind_of_another_tenant(plural: str, version: str, upstream: str) -> None:
+def test_an_owner_reference_cannot_name_a_kind_of_another_tenant(
+    plural: str, version: str, upstream: str
+) -> None:
     """Whether the garbage collector took the object said which kinds another tenant had."""
     own = {"metadata": {"name": "a", "ownerReferences": [owner(version)]}}
     found = up(plural, own)
@@ -451,7 +457,7 @@ def test_an_owner_is_of_no_kind_of_another_tenant(plural: str, version: str, ups
     assert down(plural, found) == own
 
 
-def test_what_an_operator_inside_marks_is_not_marked_for_the_platforms() -> None:
+def test_marks_of_an_operator_in_the_lcluster_are_prefixed_upstream() -> None:
     group = LABEL.partition("/")[0]
     labels = {f"{group}/lnamespace": "prod", MANAGED_BY: "lnamespace", "app": "a"}
     own = {
@@ -471,12 +477,12 @@ def test_what_an_operator_inside_marks_is_not_marked_for_the_platforms() -> None
     assert labels.items() <= shown["labels"].items()
 
 
-def test_what_an_operator_inside_marks_in_a_namespace_stays() -> None:
+def test_marks_of_an_operator_on_namespaced_objects_are_unchanged() -> None:
     own = {"metadata": {"name": "b", "labels": {MANAGED_BY: "lnamespace"}}}
     assert up("rolebindings", own)["metadata"]["labels"] == {MANAGED_BY: "lnamespace"}
 
 
-def test_namespaces_are_selected_by_what_an_operator_inside_marks() -> None:
+def test_namespace_selectors_use_the_prefixed_marks_of_an_operator() -> None:
     group = LABEL.partition("/")[0]
     own = {
         "matchLabels": {MANAGED_BY: "lnamespace", f"{group}/class": "a"},
@@ -510,7 +516,7 @@ def test_a_cluster_role_binding_grants_nothing_upstream(role: str, stored: str) 
     assert down("clusterrolebindings", upstream) == own
 
 
-def test_a_cluster_role_binding_of_a_role_is_refused_in_kubernetes_words() -> None:
+def test_a_cluster_role_binding_to_a_role_is_refused_in_the_words_of_kubernetes() -> None:
     """The API server said of the LCluster's account: Namespace parameter required."""
     with pytest.raises(Refused) as refused:
         up("clusterrolebindings", {"roleRef": {"kind": "Role", "name": "r"}})
@@ -520,7 +526,7 @@ def test_a_cluster_role_binding_of_a_role_is_refused_in_kubernetes_words() -> No
     )
 
 
-def test_an_object_with_a_published_name_exists_already() -> None:
+def test_creating_an_object_with_a_published_name_is_a_conflict() -> None:
     with pytest.raises(Refused) as refused:
         up("clusterroles", {"metadata": {"name": "admin"}}, "create")
     assert refused.value.status.reason == "AlreadyExists"
@@ -549,7 +555,7 @@ def test_a_deletion_that_ignores_read_errors_is_refused() -> None:
 @pytest.mark.parametrize(
     ("plural", "member"), [("events", "involvedObject"), ("events.events.k8s.io", "regarding")]
 )
-def test_an_event_about_an_object_without_a_namespace_is_in_its_own(
+def test_an_event_about_a_cluster_scoped_object_refers_to_the_events_namespace(
     plural: str, member: str
 ) -> None:
     own = {"metadata": {"namespace": "default"}, member: reference("Namespace", "prod")}
@@ -558,12 +564,12 @@ def test_an_event_about_an_object_without_a_namespace_is_in_its_own(
     assert down(plural, upstream) == own
 
 
-def test_an_event_about_no_namespace_in_another_than_default_is_left_to_be_refused() -> None:
+def test_an_event_about_a_cluster_scoped_object_outside_default_is_unchanged() -> None:
     own = {"involvedObject": reference("Namespace", "prod")}
     assert up("events", own, "create") == {"involvedObject": reference("Namespace", "acme-prod")}
 
 
-def test_managed_fields_do_not_show_what_the_gateway_wrote() -> None:
+def test_managed_fields_do_not_show_fields_written_by_the_gateway() -> None:
     fields: Any = {"f:metadata": {"f:labels": {f"f:{LABEL}": {}, ".": {}}, "f:name": {}}}
     entry = {"manager": "kubectl", "apiVersion": "v1", "fieldsV1": fields}
     empty = entry | {"fieldsV1": {"f:metadata": {"f:labels": {f"f:{LABEL}": {}}}}}
@@ -572,7 +578,7 @@ def test_managed_fields_do_not_show_what_the_gateway_wrote() -> None:
     assert shown == {"metadata": {"managedFields": [reduced]}}
 
 
-def test_managed_fields_of_what_the_gateway_added_to_a_webhook_are_hidden() -> None:
+def test_managed_fields_hide_fields_that_the_gateway_added_to_a_webhook() -> None:
     own = 'k:{"name":"lcluster.tenancy.loblaw.digital/tenant"}'
     added: Any = {"f:matchConditions": {".": {}, own: {".": {}, "f:name": {}}}, "f:rules": {}}
     fields = {"f:webhooks": {".": {}, 'k:{"name":"a.example.com"}': added}}
@@ -605,7 +611,7 @@ def test_managed_fields_of_what_the_gateway_added_to_a_webhook_are_hidden() -> N
         ),
     ],
 )
-def test_keys_in_managed_fields_are_those_of_the_object(
+def test_keys_in_managed_fields_are_translated_like_those_of_the_object(
     plural: str, member: str, own: str, upstream: str
 ) -> None:
     def entries(key: str) -> Any:
@@ -620,7 +626,7 @@ def test_keys_in_managed_fields_are_those_of_the_object(
 
 
 @pytest.mark.parametrize("depth", [10, 900])
-def test_a_set_of_fields_that_is_deep_fails_nothing(depth: int) -> None:
+def test_deeply_nested_managed_fields_cause_no_failure(depth: int) -> None:
     deep = '{"f:a":' * depth + "{}" + "}" * depth
     entry = f'{{"manager":"acme-","fieldsV1":{deep}}}'
     body = f'{{"metadata":{{"managedFields":[{entry}],"namespace":"acme-prod"}}}}'.encode()
@@ -638,7 +644,7 @@ def test_a_confined_object_that_is_too_deep_is_refused() -> None:
 @pytest.mark.parametrize(
     "selector", [None, {}, {"matchLabels": {"a": "b"}}, {"matchExpressions": []}]
 )
-def test_a_pod_trusts_no_bundles_of_the_platform(selector: Any) -> None:
+def test_cluster_trust_bundle_selectors_of_a_pod_are_limited_to_the_tenant(selector: Any) -> None:
     signed = {"signerName": "example.com/x", "path": "ca"}
     bundle = signed if selector is None else signed | {"labelSelector": selector}
     volume = {"name": "v", "projected": {"sources": [{"clusterTrustBundle": bundle}]}}

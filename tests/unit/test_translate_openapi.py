@@ -66,7 +66,7 @@ def without_parameters(found: set[str]) -> set[str]:
     return {name for name in found if not re.search(r"-[\w-]{8}$", name)}
 
 
-def test_the_index_has_the_tenants_own_documents_and_no_others() -> None:
+def test_the_index_lists_only_documents_served_to_the_tenant() -> None:
     index = parse_index(recorded("openapi-v3.json"))
     paths = json.loads(index_down(index, served("acme")))["paths"]
     assert {"api/v1", "apis/apps/v1", "apis/stable.example.com/v1", "version"} <= set(paths)
@@ -76,7 +76,7 @@ def test_the_index_has_the_tenants_own_documents_and_no_others() -> None:
         assert entry["serverRelativeURL"].startswith(f"/openapi/v3/{path}?hash=")
 
 
-def test_documents_of_the_platform_have_one_hash_and_own_documents_have_another() -> None:
+def test_platform_documents_have_the_same_hash_for_all_tenants() -> None:
     index = parse_index(recorded("openapi-v3.json"))
     acme, other = (
         json.loads(index_down(index, served(each)))["paths"] for each in ("acme", "beta")
@@ -87,7 +87,7 @@ def test_documents_of_the_platform_have_one_hash_and_own_documents_have_another(
     assert upstream not in json.dumps(acme)
 
 
-def test_a_hash_changes_with_what_is_served() -> None:
+def test_the_hash_of_a_document_changes_with_the_served_resources() -> None:
     index = parse_index(recorded("openapi-v3.json"))
     before = served("acme")
     fewer = before.resources.from_types(
@@ -112,12 +112,14 @@ def test_a_hash_changes_with_what_is_served() -> None:
         ("", None),
     ],
 )
-def test_a_document_is_found_by_the_tenants_path_alone(path: str, upstream: str | None) -> None:
+def test_a_document_is_found_only_by_its_path_in_tenant_spelling(
+    path: str, upstream: str | None
+) -> None:
     index = parse_index(recorded("openapi-v3.json"))
     assert path_up(path, index, served("acme")) == upstream
 
 
-def test_a_document_of_the_tenants_own_group_is_renamed_in_every_spelling() -> None:
+def test_a_document_of_a_custom_group_is_renamed_everywhere() -> None:
     down = document_down(recorded("openapi-v3-widgets.json"), OWN, served("acme"))
     document = json.loads(down)
     assert not FOREIGN.search(down)
@@ -129,7 +131,7 @@ def test_a_document_of_the_tenants_own_group_is_renamed_in_every_spelling() -> N
     assert references(down) <= set(document["components"]["schemas"])
 
 
-def test_the_renamed_document_is_the_one_that_a_plain_server_would_have() -> None:
+def test_a_renamed_document_equals_that_of_a_plain_api_server() -> None:
     """The same CustomResourceDefinition without the prefix has the same document but for it."""
     before = recorded("openapi-v3-widgets.json")
     plain = before
@@ -142,7 +144,7 @@ def test_the_renamed_document_is_the_one_that_a_plain_server_would_have() -> Non
     assert json.loads(document_down(before, OWN, served("acme"))) == json.loads(plain)
 
 
-def test_a_document_in_which_nothing_changes_is_the_same_bytes() -> None:
+def test_a_document_without_changes_is_returned_unchanged() -> None:
     document = (
         b'{"openapi":"3.0.0","paths":{"/apis/apps/v1/deployments":{"get":{}}},"components":{}}'
     )
@@ -161,7 +163,7 @@ def test_hidden_paths_operations_and_their_schemas_are_left_out() -> None:
     assert references(down) <= schemas
 
 
-def test_the_merged_document_has_the_platforms_part_and_the_tenants() -> None:
+def test_the_merged_document_has_the_parts_of_the_platform_and_of_the_tenant() -> None:
     down = swagger("acme")
     document = json.loads(down)
     assert not FOREIGN.search(down)
@@ -178,20 +180,20 @@ def test_every_tenant_sees_its_own_group_in_the_merged_document() -> None:
     assert "com.example.stable.v1.Widget" not in document["definitions"]
 
 
-def test_paths_and_definitions_are_sorted_as_the_api_server_sorts_them() -> None:
+def test_paths_and_definitions_are_sorted_as_in_the_api_server() -> None:
     document = json.loads(swagger("acme"))
     for part in ("paths", "definitions"):
         assert list(document[part]) == sorted(document[part])
 
 
-def test_the_merged_document_taken_apart_and_put_together_is_the_same_bytes() -> None:
+def test_a_parsed_and_rebuilt_merged_document_has_the_same_bytes() -> None:
     document = parse_swagger(recorded("openapi-v2.json"))
     assert swagger_down(document, document.whole, SwaggerPart({}, {})) == recorded(
         "openapi-v2.json"
     )
 
 
-def test_a_published_group_stays_as_it_is() -> None:
+def test_a_published_group_is_unchanged() -> None:
     paths = served("acme", Published(usable=frozenset({METERS})))
     document = parse_swagger(recorded("openapi-v2.json"))
     part = platform_part(document, paths)
@@ -206,9 +208,7 @@ def test_a_published_group_stays_as_it_is() -> None:
         ("a1.2b.io", "A12bIo"),
     ],
 )
-def test_a_group_is_spelled_in_operation_ids_as_the_api_server_does(
-    group: str, spelled: str
-) -> None:
+def test_a_group_is_spelled_in_operation_ids_as_in_the_api_server(group: str, spelled: str) -> None:
     assert operation_group(group, capital=True) == spelled
 
 
@@ -223,7 +223,7 @@ def renamed(schema: dict[str, Any]) -> Any:
     return json.loads(bytes(renaming.schema(msgspec.Raw(json.dumps(schema).encode()))))
 
 
-def test_what_people_wrote_in_a_schema_is_copied_also_where_it_looks_like_a_reference() -> None:
+def test_user_written_values_in_a_schema_are_unchanged() -> None:
     written = {"$ref": "#/definitions/com.acme-a.v1.W", "text": "acme-a.com"}
     schema = {
         "description": "about acme-a.com",
@@ -234,7 +234,7 @@ def test_what_people_wrote_in_a_schema_is_copied_also_where_it_looks_like_a_refe
     assert renamed(schema) == schema
 
 
-def test_references_are_renamed_wherever_a_schema_may_stand() -> None:
+def test_schema_references_are_renamed_in_every_position() -> None:
     before = {"$ref": "#/definitions/com.acme-a.v1.W"}
     after = {"$ref": "#/definitions/com.a.v1.W"}
     for key in ("items", "additionalProperties", "not"):
@@ -244,7 +244,7 @@ def test_references_are_renamed_wherever_a_schema_may_stand() -> None:
     assert renamed({"properties": {"default": before}}) == {"properties": {"default": after}}
 
 
-def test_big_numbers_in_a_schema_are_kept_as_they_are_written() -> None:
+def test_large_numbers_in_a_schema_keep_their_notation() -> None:
     renaming = GroupRenaming("acme-a.com", "a.com", {}, "#/definitions/")
     raw = msgspec.Raw(b'{"maximum":100000000000000000000000,"default":1.50}')
     assert bytes(renaming.schema(raw)) == bytes(raw)

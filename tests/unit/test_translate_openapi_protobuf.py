@@ -86,11 +86,11 @@ def down(encoded: bytes, tenant: str = "acme") -> bytes:
     return swagger_protobuf_down(encoded, swagger, platform_part(swagger, served), served)
 
 
-def test_the_tenants_document_is_the_one_of_a_plain_server_with_its_resources_alone() -> None:
+def test_the_filtered_document_equals_that_of_a_plain_api_server() -> None:
     assert down(document("acme-", others=True)) == document("", others=False)
 
 
-def test_another_tenant_sees_nothing_of_it() -> None:
+def test_another_tenant_sees_no_custom_resource_of_the_first() -> None:
     other = down(document("acme-", others=True), "carol")
     assert b"stable" not in other
     assert b"acme" not in other

@@ -22,7 +22,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from([1, 4000]))
-def test_an_original_comes_back(value: Any, times: int) -> None:
+def test_a_kept_original_round_trips(value: Any, times: int) -> None:
     assert decode_original(encode_original([value] * times)) == [value] * times
 
 
@@ -35,14 +35,14 @@ def test_the_devices_of_a_full_resource_slice_fit_into_the_annotations() -> None
 
 
 @given(st.integers(1, 2_000_000))
-def test_how_much_longer_an_original_is_than_its_text_is_bounded(zeros: int) -> None:
+def test_the_expansion_of_a_compressed_original_is_limited(zeros: int) -> None:
     """A list of small objects upstream was gigabytes in the gateway."""
     value = "0" * zeros
     assert zeros <= len(encode_original(value)) * EXPANSION
     assert decode_original(encode_original(value)) == value
 
 
-def test_a_short_original_can_be_read_by_people() -> None:
+def test_a_short_original_is_stored_as_readable_json() -> None:
     assert encode_original({"a": 1}) == '{"a":1}'
 
 
@@ -58,6 +58,6 @@ def test_a_short_original_can_be_read_by_people() -> None:
         "[" * 5000,
     ],
 )
-def test_what_no_gateway_wrote_is_no_original(text: str) -> None:
+def test_a_malformed_original_raises_value_error(text: str) -> None:
     with pytest.raises(ValueError, match="no original"):
         decode_original(text)

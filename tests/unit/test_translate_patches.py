@@ -74,7 +74,7 @@ def term(**selector: Any) -> dict[str, Any]:
         ("networkpolicies", term(), term(matchLabels=TENANT)),
     ],
 )
-def test_a_part_of_an_object_goes_up_by_the_objects_plan(
+def test_a_partial_object_in_a_patch_is_translated_like_the_whole_object(
     content_type: str, plural: str, patch: Any, above: Any
 ) -> None:
     assert patched(plural, content_type, patch) == (patch if above is None else above)
@@ -122,7 +122,9 @@ def test_a_part_of_an_object_goes_up_by_the_objects_plan(
         ),
     ],
 )
-def test_directives_go_up(plural: str, patch: Any, above: Any) -> None:
+def test_strategic_merge_patch_directives_are_translated(
+    plural: str, patch: Any, above: Any
+) -> None:
     assert patched(plural, STRATEGIC, patch) == (patch if above is None else above)
 
 
@@ -158,7 +160,9 @@ def test_a_whole_object_in_a_strategic_patch_has_the_tenants_label() -> None:
         ("widgets", APPLY, {"apiVersion": "acme-example.com/v1", "kind": "Widget"}),
     ],
 )
-def test_what_must_stay_is_not_taken_away(plural: str, content_type: str, patch: Any) -> None:
+def test_a_patch_that_removes_required_fields_is_refused(
+    plural: str, content_type: str, patch: Any
+) -> None:
     assert refused(plural, content_type, patch) == 400
 
 
@@ -169,13 +173,13 @@ def test_a_selector_keeps_the_tenants_label_when_its_labels_are_removed() -> Non
 
 
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
-def test_an_element_of_a_list_is_a_whole(content_type: str) -> None:
+def test_a_list_element_in_a_patch_is_translated_as_a_whole_object(content_type: str) -> None:
     above = patched("networkpolicies", content_type, term(matchLabels=None))
     assert above == term(matchLabels=TENANT)
 
 
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC, APPLY])
-def test_what_is_not_translated_stays_byte_for_byte(content_type: str) -> None:
+def test_untranslated_parts_of_a_patch_are_preserved_byte_for_byte(content_type: str) -> None:
     request = ResourceRequest("patch", TYPES["configmaps"], "v1", "prod", "a")
     body = b'{"data":{"b":1.00,"a":123456789012345678901234567890,"b":"\\u0061"},"x":1e3}'
     assert request_up(request, content_type, body, ACME)[1] == body
@@ -191,13 +195,15 @@ def test_what_is_not_translated_stays_byte_for_byte(content_type: str) -> None:
         ("networkpolicies", term(matchLabels={LABEL: "beta"})),
     ],
 )
-def test_what_is_the_gateways_is_not_patched(content_type: str, plural: str, patch: Any) -> None:
+def test_a_patch_of_fields_reserved_for_the_gateway_is_refused(
+    content_type: str, plural: str, patch: Any
+) -> None:
     assert refused(plural, content_type, patch) == 403
 
 
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC, APPLY])
 @pytest.mark.parametrize("plural", ["configmaps", "namespaces"])
-def test_to_take_away_what_is_the_gateways_takes_away_nothing(
+def test_a_patch_cannot_remove_labels_and_annotations_of_the_gateway(
     content_type: str, plural: str
 ) -> None:
     marks = {"labels": {LABEL: None, "a": "b"}, "annotations": {OWN: None, "a": "b"}}
@@ -225,7 +231,9 @@ def test_an_apply_always_has_the_tenants_label() -> None:
         ("widgets", STRATEGIC, 415),
     ],
 )
-def test_other_types_are_not_supported(plural: str, content_type: str, status: int) -> None:
+def test_unsupported_patch_content_types_are_refused(
+    plural: str, content_type: str, status: int
+) -> None:
     assert refused(plural, content_type, {}) == status
 
 
@@ -317,7 +325,7 @@ PEER = "/spec/ingress/0/from/0/namespaceSelector"
         ),
     ],
 )
-def test_an_operation_goes_up_by_the_rule_at_its_path(
+def test_a_json_patch_operation_is_translated_by_the_rule_for_its_path(
     plural: str, below: dict[str, Any], above: dict[str, Any] | None
 ) -> None:
     assert patched(plural, JSON_PATCH, [below]) == [below if above is None else above]
@@ -360,13 +368,13 @@ def test_an_operation_goes_up_by_the_rule_at_its_path(
         ("pods", operation("add", "/metadata/namespace/x", "y"), 400),
     ],
 )
-def test_an_operation_out_of_bounds_is_refused(
+def test_a_json_patch_operation_on_a_protected_path_is_refused(
     plural: str, below: dict[str, Any], status: int
 ) -> None:
     assert refused(plural, JSON_PATCH, [below]) == status
 
 
-def test_a_json_patch_has_only_so_many_operations() -> None:
+def test_the_number_of_operations_of_a_json_patch_is_limited() -> None:
     operations = [{"op": "remove", "path": "/data/a"}] * (MAX_OPERATIONS + 1)
     assert refused("configmaps", JSON_PATCH, operations) == 413
     assert len(patched("configmaps", JSON_PATCH, operations[1:])) == MAX_OPERATIONS
@@ -374,7 +382,7 @@ def test_a_json_patch_has_only_so_many_operations() -> None:
 
 @pytest.mark.parametrize("slash", ["/", "\\u002f"])
 @pytest.mark.parametrize("key", ["path", "from"])
-def test_the_paths_of_a_json_patch_have_only_so_many_keys(key: str, slash: str) -> None:
+def test_the_length_of_paths_in_a_json_patch_is_limited(key: str, slash: str) -> None:
     # 3 MB of keys held the gateway's one thread for seconds.
     operation = {"op": "move", "path": "/data/a", "from": "/data/b", key: "/a" * MAX_KEYS}
     body = json.dumps([operation]).replace("/a", f"{slash}a").encode()
@@ -382,7 +390,7 @@ def test_the_paths_of_a_json_patch_have_only_so_many_keys(key: str, slash: str) 
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[1]", b"[", b'[{"op": 1}]'])
-def test_what_is_no_json_patch_is_refused(body: bytes) -> None:
+def test_a_malformed_json_patch_is_refused(body: bytes) -> None:
     assert refused("configmaps", JSON_PATCH, body) == 400
 
 
@@ -404,7 +412,9 @@ operations = st.one_of(
 
 
 @given(st.lists(operations, max_size=5))
-def test_a_patch_above_makes_what_the_patch_below_makes(patch: list[dict[str, Any]]) -> None:
+def test_a_translated_json_patch_has_the_same_effect_as_the_original(
+    patch: list[dict[str, Any]],
+) -> None:
     volume = {
         "metadata": {"name": "a", "labels": {"l": "m"}, "annotations": {"n": "o"}},
         "spec": {
@@ -466,7 +476,7 @@ def test_a_json_patch_leaves_the_platforms_annotations_of_a_namespace(
         (JSON_PATCH, [operation("move", "/metadata/annotations", source="/metadata/annotations")]),
     ],
 )
-def test_no_patch_takes_away_the_platforms_annotations_of_a_namespace(
+def test_a_patch_that_removes_namespace_annotations_of_the_platform_is_refused(
     content_type: str, patch: Any
 ) -> None:
     with pytest.raises(Refused) as refusal:

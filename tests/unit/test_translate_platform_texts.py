@@ -41,11 +41,11 @@ URL = '"https://engine.vault.svc:443/validate?timeout=10s"'
         ),
     ],
 )
-def test_the_platform_is_not_named_and_the_tenant_is(upstream: str, shown: str) -> None:
+def test_policy_refusals_name_the_tenant_and_not_the_platform(upstream: str, shown: str) -> None:
     assert text_down(ACME, upstream) == shown
 
 
-def test_what_is_said_of_a_tenants_own_webhook_stays() -> None:
+def test_errors_about_a_tenants_own_webhook_are_kept() -> None:
     url = f"https://{ROUTE.service.host}:443/x"
     text = f'failed calling webhook "a": failed to call webhook: Post "{url}": refused'
     assert text_down(ACME, text).endswith("refused")
@@ -60,7 +60,7 @@ def test_what_is_said_of_a_tenants_own_webhook_stays() -> None:
         'endpoints "{}" not found',
     ],
 )
-def test_a_gateway_that_is_away_is_not_named(said: str) -> None:
+def test_errors_about_an_unavailable_gateway_do_not_name_its_service(said: str) -> None:
     """Kubernetes 1.30 named the Endpoints of the platform's Service to the tenant."""
     url = (
         f"https://{ROUTE.service.host}:443{ROUTE.path_of(TenantWebhook('acme-hooks', 'hook', 443))}"

@@ -105,7 +105,7 @@ def test_a_shared_resource_is_read_only_and_a_hidden_one_has_no_verb(
             assert allowed == verbs
 
 
-def test_every_cluster_scoped_resource_that_kubernetes_serves_has_been_judged() -> None:
+def test_every_cluster_scoped_resource_of_kubernetes_has_a_serving_policy() -> None:
     """A resource is judged if the table names it: an unknown one would be hidden."""
     hidden = {
         str(named)
@@ -147,7 +147,7 @@ def test_an_object_of_a_tenant_is_never_published() -> None:
     assert Published().names(CLASSES, classes, LABEL) == {"standard"}
 
 
-def test_a_resource_that_no_rule_names_publishes_nothing() -> None:
+def test_a_resource_without_a_publication_rule_publishes_nothing() -> None:
     nodes = GroupResource("", "nodes")
     assert Published().names(nodes, [("node-1", {})], LABEL) == frozenset()
 
@@ -157,17 +157,17 @@ def test_only_resources_that_show_published_objects_are_published_by_default() -
         assert resource_policy(resource, namespaced=False).publishes, str(resource)
 
 
-def test_a_name_is_published_exactly_or_by_its_beginning() -> None:
+def test_a_name_is_published_exactly_or_by_prefix() -> None:
     rule = PublishedObjects(("gold", "silver-*"))
     names = ["gold", "golden", "silver-1", "silver", "silver-"]
     assert [each for each in names if rule.includes(each, {})] == ["gold", "silver-1", "silver-"]
 
 
-def test_what_is_left_out_of_the_file_is_published_as_by_default() -> None:
+def test_omitted_settings_publish_the_defaults() -> None:
     assert decode_published("{}") == Published()
 
 
-def test_the_file_says_which_names_of_each_kind_are_published() -> None:
+def test_the_published_names_are_decoded_from_the_settings() -> None:
     text = """{"storageClasses": ["gold", "silver-*"], "ingressClasses": [],
         "runtimeClasses": ["gvisor"], "clusterRoles": ["reader"],
         "customResources": [{"group": "cert-manager.io",
@@ -199,11 +199,11 @@ def test_the_file_says_which_names_of_each_kind_are_published() -> None:
         ),
     ],
 )
-def test_what_cannot_be_published_is_refused(text: str, why: str) -> None:
+def test_an_invalid_publication_setting_is_refused(text: str, why: str) -> None:
     with pytest.raises(SettingsError, match=why):
         decode_published(text)
 
 
-def test_the_priority_class_that_pods_are_given_by_default_is_published() -> None:
+def test_the_global_default_priority_class_is_recognized() -> None:
     assert is_global_default(b'{"value":5,"globalDefault":true}')
     assert not is_global_default(b'{"value":5}')

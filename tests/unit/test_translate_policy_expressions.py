@@ -62,12 +62,12 @@ PARTS = (
         ("object.metadata.names", "object.metadata.names"),
     ],
 )
-def test_a_name_is_read_without_the_prefix(written: str, upstream: str) -> None:
+def test_names_in_an_expression_are_read_without_the_prefix(written: str, upstream: str) -> None:
     assert policy_expression_up(written, VIEW) == upstream
 
 
 @pytest.mark.parametrize("part", [r"\"", r"\'", r"r'''", r"'''\'''", r"'\ "])
-def test_a_text_without_an_end_is_read_once(part: str) -> None:
+def test_an_unterminated_string_is_parsed_in_linear_time(part: str) -> None:
     # From each quote the rest was searched for its end: 400 KB took half an hour.
     written = part * 200_000
     assert policy_expression_down(policy_expression_up(written, VIEW), VIEW) == written
@@ -90,19 +90,19 @@ def confine(expression: str) -> None:
         "'''serviceAccount//\n// ''' + authorizer.serviceAccount //\n('a', 'b')",
     ],
 )
-def test_nobody_asks_for_the_rights_of_service_accounts(call: str) -> None:
+def test_checking_service_accounts_in_an_expression_is_refused(call: str) -> None:
     with pytest.raises(Refused, match=r"authorizer\.serviceAccount is not available"):
         confine(call)
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n// c" * 10_000])
-def test_comments_after_the_name_of_a_right_are_read_once(end: str) -> None:
+def test_comments_after_an_authorizer_call_are_parsed_in_linear_time(end: str) -> None:
     # From each name in the line its end was searched for: the square of 3 MB is hours.
     confine("serviceAccount//" * 200_000 + end)
 
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join))
-def test_an_expression_reads_back_as_written(written: str) -> None:
+def test_an_expression_round_trips(written: str) -> None:
     assert policy_expression_down(policy_expression_up(written, VIEW), VIEW) == written
 
 

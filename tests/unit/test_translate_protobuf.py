@@ -51,13 +51,13 @@ def status_code(body: bytes) -> int:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_an_object_that_kubernetes_wrote_is_read_as_its_json(name: str) -> None:
+def test_protobuf_written_by_kubernetes_is_decoded_to_its_json(name: str) -> None:
     body = base64.b64decode(GOLDEN[name]["protobuf"])
     assert json.loads(protobuf.to_json(body)) == GOLDEN[name]["json"]
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_json_is_written_byte_for_byte_as_kubernetes_writes_it(name: str) -> None:
+def test_json_is_encoded_to_the_same_bytes_as_by_kubernetes(name: str) -> None:
     body = json.dumps(GOLDEN[name]["json"]).encode()
     assert protobuf.from_json(body) == base64.b64decode(GOLDEN[name]["protobuf"])
 
@@ -79,14 +79,14 @@ def test_a_list_with_an_unknown_field_is_refused() -> None:
     assert refused.value.status.code == 406
 
 
-def test_every_kind_of_the_table_has_an_empty_object() -> None:
+def test_an_empty_object_of_every_kind_round_trips() -> None:
     for key in schema_file().kinds:
         api_version, kind = key.split(" ")
         empty = protobuf.to_json(enveloped(api_version, kind, b""))
         assert protobuf.to_json(protobuf.from_json(empty)) == empty
 
 
-def test_an_event_of_a_watch_is_a_frame_with_an_enveloped_object() -> None:
+def test_a_watch_event_is_a_length_prefixed_frame_with_an_enveloped_object() -> None:
     node = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "prod"}}
     frame = protobuf.watch_frame(json.dumps({"type": "ADDED", "object": node}).encode())
     (length,) = struct.unpack(">I", frame[:4])
@@ -96,20 +96,20 @@ def test_an_event_of_a_watch_is_a_frame_with_an_enveloped_object() -> None:
     assert frame[4:] == head + delimited(2, delimited(1, body))
 
 
-def test_an_envelope_without_a_kind_takes_that_of_the_request() -> None:
+def test_an_envelope_without_a_kind_gets_the_kind_of_the_request() -> None:
     body = PREFIX + delimited(2, delimited(1, delimited(1, b"prod")))
     read = json.loads(protobuf.to_json(body, api_version="v1", kind="Namespace"))
     assert (read["apiVersion"], read["kind"]) == ("v1", "Namespace")
     assert read["metadata"] == {"name": "prod"}
 
 
-def test_options_of_deletion_are_known_in_every_group() -> None:
+def test_delete_options_are_supported_in_every_group() -> None:
     assert protobuf.supports("apps/v1", "DeleteOptions")
     read = json.loads(protobuf.to_json(enveloped("apps/v1", "DeleteOptions", b"\x08\x00")))
     assert read["gracePeriodSeconds"] == 0
 
 
-def test_a_custom_resource_has_no_protobuf() -> None:
+def test_a_custom_resource_is_not_supported_in_protobuf() -> None:
     assert not protobuf.supports("example.com/v1", "Widget")
     assert status_code(enveloped("example.com/v1", "Widget", b"")) == 415
     with pytest.raises(Refused) as refused:
@@ -122,7 +122,7 @@ def test_a_field_of_a_newer_client_is_refused_rather_than_lost() -> None:
     assert status_code(enveloped("v1", "Pod", newer)) == 415
 
 
-def test_a_field_that_older_clients_always_write_is_read_while_it_is_empty() -> None:
+def test_a_removed_field_written_by_older_clients_is_accepted_if_empty() -> None:
     for cluster_name, code in ((b"", 200), (b"x", 415)):
         metadata = delimited(1, delimited(15, cluster_name) + delimited(1, b"prod"))
         assert code_of(enveloped("v1", "Namespace", metadata)) == code
@@ -180,14 +180,14 @@ def pod_with(spec: bytes) -> bytes:
         (PREFIX + delimited(5, b""), "illegal tag 5"),
     ],
 )
-def test_what_is_cut_or_out_of_place_is_a_bad_request(body: bytes, words: str) -> None:
+def test_truncated_or_misplaced_protobuf_fields_are_a_bad_request(body: bytes, words: str) -> None:
     with pytest.raises(Refused) as refused:
         protobuf.to_json(body)
     assert refused.value.status.code == 400
     assert words in str(refused.value)
 
 
-def test_a_number_that_json_lacks_is_a_bad_request() -> None:
+def test_a_number_without_a_json_form_is_a_bad_request() -> None:
     for number, code in ((1.5, 200), (float("nan"), 400), (float("inf"), 400)):
         schema = delimited(1, b"\x49" + struct.pack("<d", number))  # maximum
         version = delimited(7, delimited(4, schema))
@@ -195,7 +195,7 @@ def test_a_number_that_json_lacks_is_a_bad_request() -> None:
         assert code_of(body) == code
 
 
-def test_a_port_is_a_number_or_a_name_and_nothing_else() -> None:
+def test_an_int_or_string_is_a_number_or_a_string_and_nothing_else() -> None:
     ports = {b"\x08\x00\x10\x50": 80, b"\x08\x01\x1a\x01a": "a", b"": 0}
     for port, value in ports.items():
         body = enveloped("v1", "Service", delimited(2, delimited(1, delimited(4, port))))
@@ -205,7 +205,7 @@ def test_a_port_is_a_number_or_a_name_and_nothing_else() -> None:
     assert status_code(enveloped("v1", "Service", other)) == 400
 
 
-def test_a_time_of_the_year_0_is_one_of_go() -> None:
+def test_a_time_in_the_year_zero_round_trips() -> None:
     """One Event of a tenant with such a time let nobody list Events in protobuf."""
     written = b'{"apiVersion":"v1","kind":"Event","lastTimestamp":"0000-02-29T00:00:01Z"}'
     encoded = protobuf.from_json(written)
@@ -214,7 +214,7 @@ def test_a_time_of_the_year_0_is_one_of_go() -> None:
     assert json.loads(protobuf.to_json(encoded))["lastTimestamp"] == "0000-02-29T00:00:01Z"
 
 
-def test_the_resources_of_the_core_group_have_no_version() -> None:
+def test_an_api_resource_list_of_the_core_group_has_an_empty_api_version() -> None:
     """`GET /api/v1` was answered 406 to client-go: the conformance spec of discovery found it."""
     written = b'{"kind":"APIResourceList","groupVersion":"v1","resources":[]}'
     with_version = json.dumps({"apiVersion": "v1"} | json.loads(written)).encode()
@@ -235,7 +235,7 @@ def test_the_zero_time_of_go_is_null() -> None:
     assert status_code(enveloped("v1", "Pod", delimited(1, beyond))) == 400
 
 
-def test_an_entry_of_a_map_without_a_value_has_an_empty_one() -> None:
+def test_a_map_entry_without_a_value_is_decoded_with_an_empty_value() -> None:
     entry = delimited(1, b"a")
     secret = protobuf.to_json(enveloped("v1", "Secret", delimited(2, entry)))
     assert json.loads(secret)["data"] == {"a": ""}
@@ -247,7 +247,7 @@ def test_an_entry_of_a_map_without_a_value_has_an_empty_one() -> None:
     assert status_code(enveloped("v1", "Secret", unknown)) == 415
 
 
-def test_what_json_lacks_is_written_as_go_writes_nothing() -> None:
+def test_missing_json_fields_are_encoded_as_the_zero_values_of_go() -> None:
     source = {"resourceFieldRef": {"resource": "limits.cpu"}}
     container = {"name": "c", "env": [{"name": "A", "valueFrom": source}]}
     body = {"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [container]}}
@@ -261,13 +261,13 @@ def test_what_json_lacks_is_written_as_go_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("event", [b'{"type":1,"object":{}}', b'{"type":"ADDED"}', b"[]", b"{"])
-def test_what_is_no_event_makes_no_frame(event: bytes) -> None:
+def test_a_malformed_watch_event_gives_no_frame(event: bytes) -> None:
     with pytest.raises(Refused) as refused:
         protobuf.watch_frame(event)
     assert refused.value.status.code == 500
 
 
-def test_negative_numbers_take_the_sign_of_their_type() -> None:
+def test_negative_numbers_are_decoded_with_the_sign_of_their_type() -> None:
     spec = b"\x20" + varint(-1) + delimited(14, b"\x10" + varint(-2))
     read = json.loads(protobuf.to_json(pod_with(spec)))["spec"]
     assert read["terminationGracePeriodSeconds"] == -1
@@ -288,7 +288,7 @@ def test_embedded_json_keeps_its_bytes() -> None:
     assert raw in protobuf.to_json(revision)
 
 
-def test_a_number_with_a_fraction_keeps_its_digits_in_embedded_json() -> None:
+def test_numbers_in_embedded_json_are_encoded_with_their_digits() -> None:
     body = b'{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a":1.10},"revision":1}'
     assert b'{"a":1.10}' in protobuf.from_json(body)
 
@@ -301,12 +301,12 @@ def nested_schema(depth: int) -> bytes:
     return enveloped(CRD, "CustomResourceDefinition", delimited(2, delimited(7, version)))
 
 
-def test_the_depth_of_messages_is_bounded() -> None:
+def test_the_depth_of_messages_is_limited() -> None:
     assert protobuf.to_json(nested_schema(MAX_DEPTH - 10))
     assert status_code(nested_schema(MAX_DEPTH)) == 400
 
 
-def test_the_number_of_messages_is_bounded() -> None:
+def test_the_number_of_messages_is_limited() -> None:
     containers = delimited(2, delimited(2, b"") * MAX_MESSAGES)
     assert status_code(enveloped("v1", "Pod", containers)) == 400
 
@@ -319,18 +319,18 @@ def test_the_number_of_messages_is_bounded() -> None:
         delimited(6, b"") * MAX_VALUES,  # dnsPolicy, again and again
     ],
 )
-def test_the_number_of_values_is_bounded(spec: bytes) -> None:
+def test_the_number_of_values_is_limited(spec: bytes) -> None:
     with pytest.raises(Refused) as refused:
         protobuf.to_json(enveloped("v1", "Pod", delimited(2, spec)))
     assert f"more than {MAX_VALUES} values" in str(refused.value)
 
 
-def test_as_many_values_as_may_be_are_read() -> None:
+def test_the_maximum_number_of_values_is_accepted() -> None:
     items = delimited(2, delimited(2, delimited(3, b"") * (MAX_VALUES - 10)))
     assert protobuf.to_json(enveloped("v1", "Pod", items))
 
 
-def test_numbers_may_come_packed() -> None:
+def test_packed_repeated_numbers_are_decoded() -> None:
     context = delimited(14, delimited(4, varint(1) + varint(300)))  # supplementalGroups
     read = json.loads(protobuf.to_json(enveloped("v1", "Pod", delimited(2, context))))
     assert read["spec"]["securityContext"] == {"supplementalGroups": [1, 300]}
@@ -373,7 +373,7 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
     assert code_of(enveloped("v1", "Pod", raw)) in {200, 400, 415}
 
 
-def test_a_truncated_object_is_never_read_as_a_whole_one() -> None:
+def test_a_truncated_object_is_not_decoded_to_the_complete_object() -> None:
     body = base64.b64decode(GOLDEN["coordination.k8s.io/v1 Lease"]["protobuf"])
     raw = open_envelope(body).raw
     whole = protobuf.to_json(body)

@@ -29,7 +29,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("key", KINDS)
-def test_an_object_comes_back_as_it_was(key: str) -> None:
+def test_an_object_of_each_kind_round_trips_through_protobuf(key: str) -> None:
     api_version, kind = key.split(" ")
 
     @given(objects_of(schema_file().kinds[key], 4))
@@ -42,7 +42,7 @@ def test_an_object_comes_back_as_it_was(key: str) -> None:
     comes_back()
 
 
-def test_every_type_of_the_table_has_values() -> None:
+def test_every_type_of_the_schema_is_covered_by_the_test_values() -> None:
     scalars = {"int32", "int64", *SCALAR_ZEROS}
     for name in schema_file().messages:
         for field in message_schema(name).fields:
@@ -50,7 +50,7 @@ def test_every_type_of_the_table_has_values() -> None:
             assert known or field.type_name in schema_file().messages, field
 
 
-def test_the_table_is_of_the_kubernetes_that_is_pinned() -> None:
+def test_the_schema_is_that_of_the_pinned_kubernetes_version() -> None:
     pins = Path(__file__).parents[2] / "hack" / "controlplane" / "go.mod"
     found = re.search(r"k8s\.io/kubernetes v([0-9.]+)", pins.read_text(encoding="utf-8"))
     assert found is not None

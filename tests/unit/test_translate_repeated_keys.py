@@ -18,7 +18,7 @@ TWICE = b'{"labels":{"a":"1","a":"2"}}'
         b'{"spec":{"replicas":' + LONG + b'},"metadata":' + TWICE + b"}",
     ],
 )
-def test_a_repeated_key_beside_a_long_number_is_told(body: bytes) -> None:
+def test_a_duplicate_key_beside_a_long_number_is_detected(body: bytes) -> None:
     # Python makes no number of more than 4,300 digits; it was answered with 500, or overlooked.
     assert has_repeated_keys(body)
     _, above = request_up(asked("deployments", "update"), JSON, body, ACME)

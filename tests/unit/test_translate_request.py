@@ -62,7 +62,7 @@ def code(target: str, method: str = "GET") -> int:
         ("OPTIONS", "/api/v1/namespaces/a/pods/b/proxy/c", ""),
     ],
 )
-def test_verbs_are_those_of_kubernetes(method: str, target: str, verb: str) -> None:
+def test_request_verbs_are_derived_as_in_kubernetes(method: str, target: str, verb: str) -> None:
     assert asked(target, method).verb == verb
 
 
@@ -117,7 +117,7 @@ def test_verbs_are_those_of_kubernetes(method: str, target: str, verb: str) -> N
         ("/api/v1/persistentvolumes/a", ResourceRequest("get", VOLUMES, "v1", name="a")),
     ],
 )
-def test_a_path_to_objects_is_taken_apart(target: str, expected: ResourceRequest) -> None:
+def test_a_resource_path_is_parsed_into_its_parts(target: str, expected: ResourceRequest) -> None:
     assert asked(target) == expected
 
 
@@ -133,7 +133,7 @@ def test_a_path_to_objects_is_taken_apart(target: str, expected: ResourceRequest
         ("/.well-known/openid-configuration", "/.well-known/openid-configuration"),
     ],
 )
-def test_other_paths_stay_paths(target: str, path: str) -> None:
+def test_non_resource_paths_are_parsed_as_paths(target: str, path: str) -> None:
     assert parsed(f"{target}?timeout=32s") == PathRequest("get", path, (("timeout", "32s"),))
 
 
@@ -168,7 +168,7 @@ def test_other_paths_stay_paths(target: str, path: str) -> None:
         "/api/v1/namespaces/a/pods/b%2Fexec",
     ],
 )
-def test_what_has_no_route_is_not_found(target: str) -> None:
+def test_a_path_without_a_route_is_answered_with_404(target: str) -> None:
     assert code(target) == 404
 
 
@@ -204,7 +204,7 @@ def test_what_has_no_route_is_not_found(target: str) -> None:
         "/version?a=1&a=1",
     ],
 )
-def test_what_two_parsers_may_read_differently_is_refused(target: str) -> None:
+def test_an_ambiguous_url_is_refused(target: str) -> None:
     assert code(target) == 400
 
 
@@ -221,11 +221,11 @@ def test_what_two_parsers_may_read_differently_is_refused(target: str) -> None:
         ("TRACE", "/api/v1/namespaces/a/pods/b/log"),
     ],
 )
-def test_a_method_that_a_path_lacks_is_not_allowed(method: str, target: str) -> None:
+def test_an_unsupported_method_of_a_path_is_answered_with_405(method: str, target: str) -> None:
     assert code(target, method) == 405
 
 
-def test_only_what_discovery_shows_is_served() -> None:
+def test_only_versions_verbs_and_subresources_in_discovery_are_served() -> None:
     shown = replace(
         PODS,
         versions=("v1",),
@@ -248,7 +248,7 @@ def test_only_what_discovery_shows_is_served() -> None:
         assert refused.value.status.code == status
 
 
-def test_a_command_may_have_several_words() -> None:
+def test_a_repeated_command_parameter_of_exec_is_accepted() -> None:
     query = asked("/api/v1/namespaces/a/pods/b/exec?command=echo&command=a+b%26").query
     assert query == (("command", "echo"), ("command", "a b&"))
 
@@ -264,7 +264,7 @@ def test_a_client_in_a_pod_may_select_its_namespace_by_the_upstream_spelling() -
     assert pods.parameter("fieldSelector") == "metadata.name=acme-prod"
 
 
-def test_a_namespace_is_authorized_by_rules_in_itself() -> None:
+def test_a_request_for_a_namespace_is_authorized_in_that_namespace() -> None:
     assert asked("/api/v1/namespaces/prod").authorization_namespace == "prod"
     assert asked("/api/v1/namespaces/prod/pods/a").authorization_namespace == "prod"
 
@@ -275,7 +275,7 @@ names = st.text(min_size=1, max_size=12) | st.sampled_from(
 
 
 @given(names, names, names, st.sampled_from([PODS, WIDGETS, CLUSTER_ROLES, CRDS, VOLUMES]))
-def test_no_name_reaches_another_path(
+def test_no_name_escapes_its_path_segment_upstream(
     namespace: str, name: str, subresource: str, resource: object
 ) -> None:
     request = ResourceRequest("get", resource, "v1", "", name, subresource)  # type: ignore[arg-type]
@@ -291,7 +291,7 @@ def test_no_name_reaches_another_path(
 
 
 @given(st.text("acme-prodx/%.2Fe?&#=\\ns", max_size=60))
-def test_whatever_is_parsed_goes_up_with_the_same_names(text: str) -> None:
+def test_a_parsed_request_has_the_same_names_upstream(text: str) -> None:
     try:
         request = parsed(f"/api/v1/{text}")
     except Refused:
@@ -303,12 +303,12 @@ def test_whatever_is_parsed_goes_up_with_the_same_names(text: str) -> None:
 
 @pytest.mark.parametrize("timeout", ["invalid", "5", "1.s.", "1d", "5%20s"])
 @pytest.mark.parametrize("path", ["/version", "/api", "/api/v1/pods"])
-def test_a_timeout_that_is_no_duration_is_refused(path: str, timeout: str) -> None:
+def test_an_invalid_timeout_parameter_is_refused(path: str, timeout: str) -> None:
     """Paths that the gateway answers itself took any; Kubernetes' own suite asks ``/version``."""
     assert code(f"{path}?timeout={timeout}") == 400
 
 
-def test_a_long_timeout_takes_no_longer_to_read_than_its_length() -> None:
+def test_a_long_timeout_parameter_is_parsed_in_linear_time() -> None:
     """It took the square of it: 60 KiB of digits stopped all tenants' requests for a minute."""
     began = time.process_time()
     assert code(f"/version?timeout={'1' * 16_000}") == 400
@@ -319,7 +319,7 @@ def test_a_long_timeout_takes_no_longer_to_read_than_its_length() -> None:
 @pytest.mark.parametrize(
     "timeout", ["", "0", "0s", "5s", "1h1.5m", "1.h", ".5s", "-1ms", "3%C2%B5s"]
 )
-def test_a_timeout_is_a_duration_of_go(timeout: str) -> None:
+def test_a_timeout_parameter_is_a_go_duration(timeout: str) -> None:
     assert parsed(f"/version?timeout={timeout}")
     assert parsed(f"/api/v1/pods?timeout={timeout}")
     assert parsed("/api/v1/pods?watch=1&timeout=invalid")

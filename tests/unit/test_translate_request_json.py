@@ -50,7 +50,7 @@ def test_an_object_is_translated_in_every_encoding(content_type: str, body: byte
     assert above["data"] == OBJECT["data"]
 
 
-def test_options_of_a_deletion_may_be_protobuf_whatever_is_deleted() -> None:
+def test_delete_options_in_protobuf_are_accepted_for_every_resource() -> None:
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Orphan"}
     encoded = protobuf.from_json(json.dumps(options).encode())
     for resource in (CONFIG_MAPS, WIDGETS):
@@ -59,7 +59,7 @@ def test_options_of_a_deletion_may_be_protobuf_whatever_is_deleted() -> None:
         assert json.loads(sent[1])["propagationPolicy"] == "Orphan"
 
 
-def test_an_object_without_its_kind_is_of_the_kind_that_the_url_says() -> None:
+def test_an_object_without_a_kind_gets_the_kind_of_the_request() -> None:
     body = PREFIX + delimited(2, b"")
     for request, kind in ((CREATE, "ConfigMap"), (DELETE, "DeleteOptions")):
         sent = request_up(request, "application/vnd.kubernetes.protobuf", body, VIEW)
@@ -74,7 +74,7 @@ def test_an_object_without_its_kind_is_of_the_kind_that_the_url_says() -> None:
         (WIDGETS, "application/vnd.kubernetes.protobuf", "application/yaml"),
     ],
 )
-def test_another_encoding_is_refused(
+def test_an_unsupported_content_type_is_answered_with_415(
     resource: ResourceType, content_type: str, accepted: str
 ) -> None:
     request = ResourceRequest("create", resource, "v1", namespace="prod")
@@ -101,7 +101,7 @@ def test_another_encoding_is_refused(
         ("create", "application/vnd.kubernetes.protobuf"),
     ],
 )
-def test_text_that_is_no_utf_8_is_a_bad_request(verb: str, content_type: str, body: bytes) -> None:
+def test_invalid_utf_8_is_a_bad_request(verb: str, content_type: str, body: bytes) -> None:
     request = ResourceRequest(verb, CONFIG_MAPS, "v1", namespace="prod", name="a")
     with pytest.raises(Refused) as refused:
         request_up(request, content_type, body, VIEW)

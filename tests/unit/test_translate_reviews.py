@@ -84,7 +84,7 @@ WIDGET = asked(
 
 
 @pytest.mark.parametrize("question", [POD, NAMESPACE, WIDGET])
-def test_nothing_of_the_platform_is_asked(question: Any) -> None:
+def test_an_admission_review_contains_no_names_of_the_platform(question: Any) -> None:
     _, below = review(question)
     assert "acme" not in json.dumps(below)
     assert "lnamespace" not in json.dumps(below)
@@ -92,7 +92,7 @@ def test_nothing_of_the_platform_is_asked(question: Any) -> None:
     assert below.keys() == question["request"].keys()
 
 
-def test_the_user_is_who_acts_inside() -> None:
+def test_the_user_of_a_review_is_the_acting_user_of_the_tenant() -> None:
     user = User("ann\u00e9 x%", "7", ("devs", "a\nb"), {"a=b": ("c=d", "e")})
     value = extra_value(acting_value(user))
     assert value.isascii()
@@ -122,7 +122,7 @@ def test_the_user_is_who_acts_inside() -> None:
         ("system:serviceaccount:beta-prod:robot", "system:platform"),
     ],
 )
-def test_a_tenant_learns_no_name_of_the_platform(username: str, told: str | None) -> None:
+def test_users_of_the_platform_are_hidden_in_a_review(username: str, told: str | None) -> None:
     assert user_info_down({"username": username}, ACME)["username"] == (told or username)
 
 
@@ -143,7 +143,7 @@ def test_who_writes_for_a_tenant_is_told_from_who_writes_for_all(
     assert read.of_tenant is own
 
 
-def test_a_patch_is_judged_as_the_tenants() -> None:
+def test_the_patch_of_a_webhook_is_checked_like_a_patch_of_the_tenant() -> None:
     read, _ = review(NAMESPACE)
     response = answered(read, **patch({"op": "add", "path": "/metadata/labels", "value": {}}))
     (operation,) = json.loads(base64.b64decode(response["patch"]))
@@ -156,7 +156,7 @@ def test_a_patch_is_judged_as_the_tenants() -> None:
     assert "patch" not in stolen
 
 
-def test_an_answer_writes_nothing_into_the_platforms_audit_log() -> None:
+def test_a_webhook_response_cannot_set_audit_annotations() -> None:
     read, _ = review(POD)
     response = answered(read, auditAnnotations={"a": "b"}, warnings=["mind the gap"])
     assert response == {"uid": "u", "allowed": True, "warnings": ["mind the gap"]}
@@ -170,13 +170,13 @@ def test_an_answer_writes_nothing_into_the_platforms_audit_log() -> None:
         {"object": {"metadata": {"namespace": "beta-prod"}}},
     ],
 )
-def test_a_review_about_others_is_not_passed_on(about: Any) -> None:
+def test_a_review_about_objects_of_others_is_not_forwarded(about: Any) -> None:
     with pytest.raises(ForeignObject):
         review({**POD, "request": POD["request"] | about})
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"request":7}', b'{"request":{"kind":7}}'])
-def test_what_is_no_review_is_refused(body: bytes) -> None:
+def test_a_malformed_review_is_refused(body: bytes) -> None:
     with pytest.raises(Refused):
         read_admission_review(body, ACME)
 
@@ -198,7 +198,7 @@ def test_a_conversion_round_trips(metadata: dict[str, str]) -> None:
     assert above["convertedObjects"] == [{**new, "apiVersion": "acme-new.example.com/v2"}]
 
 
-def test_what_is_deleted_is_converted_without_a_webhook() -> None:
+def test_objects_under_deletion_are_converted_without_the_webhook() -> None:
     """A Service that was gone kept the Namespaces of an LCluster, and it, from going."""
     stored = {"apiVersion": "acme-x.org/v1", "kind": "G", "metadata": {"name": "g"}, "n": 1e300}
     request = {"uid": "u", "desiredAPIVersion": "acme-x.org/v2", "objects": [stored]}
@@ -210,14 +210,14 @@ def test_what_is_deleted_is_converted_without_a_webhook() -> None:
     }
 
 
-def test_a_converter_answers_about_what_it_was_asked() -> None:
+def test_a_conversion_response_with_too_many_objects_is_refused() -> None:
     """Half a million empty objects were translated one by one, and nothing else was answered."""
     many = {"response": {"uid": "u", "convertedObjects": [{}, {}]}}
     with pytest.raises(Refused, match="returned 2 objects, expected 1"):
         converted_up(json.dumps(many).encode(), ACME, 1)
 
 
-def test_what_go_writes_as_null_is_nothing() -> None:
+def test_null_fields_in_a_webhook_response_are_ignored() -> None:
     read, _ = review(POD)
     assert answered(read, patch=None, patchType=None) == {"uid": "u", "allowed": True}
     failed = {"response": {"uid": "u", "convertedObjects": None, "result": {"message": "no"}}}
@@ -225,7 +225,7 @@ def test_what_go_writes_as_null_is_nothing() -> None:
     assert above["result"] == {"message": "no"}
 
 
-def test_a_webhook_changes_no_roles() -> None:
+def test_a_webhook_patch_of_role_references_is_refused() -> None:
     """Who may write them was judged by a dry run, in which a webhook may answer otherwise."""
     read, _ = review(
         asked("rolebindings", "RoleBinding", "rbac.authorization.k8s.io", namespace="acme-prod")

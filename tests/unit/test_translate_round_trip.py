@@ -111,7 +111,9 @@ def encoded(value: Any) -> bytes:
 
 @pytest.mark.parametrize("plural", KINDS)
 @given(objects(namespaced=True))
-def test_a_namespaced_object_comes_back_as_it_was(plural: str, own: dict[str, Any]) -> None:
+def test_a_namespaced_object_round_trips_through_translation(
+    plural: str, own: dict[str, Any]
+) -> None:
     upstream, below = round_trip(plural, encoded(own))
     assert json.loads(upstream)["metadata"]["namespace"].startswith("acme-")
     assert list(json.loads(below).items()) == list(own.items())
@@ -119,7 +121,9 @@ def test_a_namespaced_object_comes_back_as_it_was(plural: str, own: dict[str, An
 
 @pytest.mark.parametrize("plural", CLUSTER_SCOPED)
 @given(objects(namespaced=False))
-def test_a_cluster_scoped_object_comes_back_as_it_was(plural: str, own: dict[str, Any]) -> None:
+def test_a_cluster_scoped_object_round_trips_through_translation(
+    plural: str, own: dict[str, Any]
+) -> None:
     upstream, below = round_trip(plural, encoded(own))
     metadata = json.loads(upstream)["metadata"]
     assert metadata["name"].startswith("acme-")
@@ -128,7 +132,7 @@ def test_a_cluster_scoped_object_comes_back_as_it_was(plural: str, own: dict[str
 
 
 @given(st.dictionaries(keys, anything), names)
-def test_what_is_not_translated_is_the_same_bytes(data: dict[str, Any], name: str) -> None:
+def test_untranslated_fields_are_preserved_byte_for_byte(data: dict[str, Any], name: str) -> None:
     body = encoded({"data": data, "metadata": {"name": name, "namespace": "prod"}})
     upstream, below = round_trip("configmaps", body)
     assert upstream == body.replace(b'"namespace":"prod"}}', b'"namespace":"acme-prod"}}')

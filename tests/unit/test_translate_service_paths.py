@@ -36,7 +36,7 @@ from lnamespace.translate.protocol.status import Refused
         ("/healthz", None),
     ],
 )
-def test_a_path_is_known(path: str, expected: ServicePath | None) -> None:
+def test_a_non_resource_path_is_recognized(path: str, expected: ServicePath | None) -> None:
     assert service_path(path) == (expected or ServicePath(PathKind.FORWARDED, path=path))
 
 
@@ -64,14 +64,14 @@ def test_a_path_is_known(path: str, expected: ServicePath | None) -> None:
         "",
     ],
 )
-def test_no_other_path_exists(path: str) -> None:
+def test_other_non_resource_paths_are_answered_with_404(path: str) -> None:
     with pytest.raises(Refused) as refusal:
         service_path(path)
     assert refusal.value.status.code == 404
 
 
 @given(st.text(alphabet="/.%ahelthzliv?#\\", max_size=20))
-def test_what_is_forwarded_is_a_path_of_the_list(rest: str) -> None:
+def test_only_plain_health_check_paths_are_forwarded(rest: str) -> None:
     try:
         found = service_path(f"/healthz{rest}")
     except Refused:
@@ -87,7 +87,7 @@ def test_only_the_parameters_of_health_checks_are_forwarded() -> None:
     assert forwarded_target(service_path("/version"), query) == "/version"
 
 
-def test_the_list_of_paths_has_health_checks_and_nothing_about_the_platform() -> None:
+def test_the_root_path_list_contains_health_checks_and_no_platform_paths() -> None:
     upstream = {"paths": ["/livez/etcd", "/metrics", "/flagz", "/apis/beta-example.com"]}
     assert forwarded_paths(json.dumps(upstream).encode()) == [
         "/.well-known/openid-configuration",
@@ -101,7 +101,7 @@ def test_the_list_of_paths_has_health_checks_and_nothing_about_the_platform() ->
     ]
 
 
-def test_the_issuer_stays_and_its_keys_are_read_through_the_gateway() -> None:
+def test_the_issuer_is_unchanged_and_its_keys_are_served_by_the_gateway() -> None:
     upstream = {"issuer": "https://kubernetes.default.svc", "jwks_uri": "https://10.0.0.1/keys"}
     down = issuer_down(json.dumps(upstream).encode(), "https://acme.example.com")
     assert json.loads(down) == {

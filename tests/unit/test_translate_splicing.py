@@ -50,7 +50,7 @@ def spliced(plural: str, body: Any, **more: Any) -> bytes | None:
 
 @pytest.mark.parametrize("plural", NAMESPACED)
 @given(st.dictionaries(metadata_keys, values, max_size=2), st.dictionaries(keys, values))
-def test_what_is_spliced_is_what_is_decoded(
+def test_a_spliced_object_equals_the_decoded_and_translated_object(
     plural: str, metadata: dict[str, Any], rest: dict[str, Any]
 ) -> None:
     body = msgspec.json.encode({"metadata": HEAD | metadata, **rest})
@@ -80,7 +80,7 @@ def test_most_objects_are_spliced(plural: str) -> None:
         [{"metadata": HEAD}],
     ],
 )
-def test_what_may_need_more_is_not_spliced(body: Any) -> None:
+def test_objects_that_need_more_translation_are_not_spliced(body: Any) -> None:
     assert spliced("configmaps", body) is None
 
 
@@ -92,11 +92,11 @@ def test_a_token_is_not_spliced() -> None:
 
 
 @pytest.mark.parametrize("plural", ["roles", "rolebindings", "widgets", "namespaces"])
-def test_kinds_with_rules_of_their_own_are_not_spliced(plural: str) -> None:
+def test_kinds_with_translation_rules_are_not_spliced(plural: str) -> None:
     assert spliced(plural, {"metadata": HEAD}) is None
 
 
-def test_a_tenant_may_be_named_as_what_stands_in_every_object() -> None:
+def test_an_object_of_a_tenant_named_like_a_json_key_is_not_spliced() -> None:
     view = TenantView("metadata", ACME.resources)
     body = msgspec.json.encode({"metadata": HEAD | {"namespace": "metadata-prod"}})
     translator = AnswerTranslator(asked("configmaps"), view)
@@ -105,7 +105,7 @@ def test_a_tenant_may_be_named_as_what_stands_in_every_object() -> None:
 
 
 @pytest.mark.parametrize("in_pod", [False, True])
-def test_a_list_is_spliced_together_or_one_by_one(in_pod: bool) -> None:
+def test_a_spliced_list_equals_the_decoded_and_translated_list(in_pod: bool) -> None:
     view = TenantView("acme", ACME.resources, in_pod=in_pod)
     plain = [{"metadata": HEAD | {"name": f"n{number}"}} for number in range(3)]
     named = [*plain, {"metadata": HEAD | {"name": "acme-n"}}]

@@ -49,13 +49,13 @@ def events(objects: SyntheticObjects) -> list[dict[str, Any]]:
         ("", "pods", False),
     ],
 )
-def test_what_may_not_be_read_from_the_platform_is_made(
+def test_nodes_ip_addresses_and_api_services_are_synthetic(
     group: str, plural: str, *, made: bool
 ) -> None:
     assert is_synthetic(asked(group, plural)) is made
 
 
-def test_there_are_no_nodes() -> None:
+def test_the_list_of_nodes_is_empty() -> None:
     nodes = build_synthetic_objects(asked("", "nodes"), VIEW, "")
     document = json.loads(nodes.all())
     assert document["kind"] == "NodeList"
@@ -68,7 +68,7 @@ def test_there_are_no_nodes() -> None:
     assert refusal.value.status.message == 'nodes "node-1" not found'
 
 
-def test_api_services_are_what_the_tenant_is_served() -> None:
+def test_api_services_are_those_served_to_the_tenant() -> None:
     items = json.loads(services().all())["items"]
     names = {each["metadata"]["name"] for each in items}
     assert {"v1.", "v1.apps", "v2.autoscaling", "v1beta1.stable.example.com"} <= names
@@ -78,20 +78,20 @@ def test_api_services_are_what_the_tenant_is_served() -> None:
     assert not [each for each in items if "kind" in each]
 
 
-def test_one_api_service_is_read_by_its_name() -> None:
+def test_an_api_service_is_read_by_its_name() -> None:
     found = json.loads(services("get", name="v1.apps").one())
     assert found["kind"] == "APIService"
     assert found["status"]["conditions"][0]["status"] == "True"
 
 
-def test_people_are_answered_by_a_table() -> None:
+def test_a_table_is_returned_if_it_is_accepted() -> None:
     table = json.loads(services(accept=TABLE, fieldSelector="metadata.name=v1.apps").all())
     assert table["kind"] == "Table"
     assert [row["cells"] for row in table["rows"]] == [["v1.apps", "Local", "True", "<unknown>"]]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
 
 
-def test_metadata_alone_is_answered_to_clients_that_ask_for_it() -> None:
+def test_partial_object_metadata_is_returned_if_it_is_accepted() -> None:
     document = json.loads(services(accept=PARTIAL).all())
     assert document["kind"] == "PartialObjectMetadataList"
     assert {tuple(each) for each in document["items"]} == {("kind", "apiVersion", "metadata")}
@@ -106,11 +106,11 @@ def test_metadata_alone_is_answered_to_clients_that_ask_for_it() -> None:
         ({"labelSelector": "a!=b", "fieldSelector": "metadata.name=v1.apps"}, 1),
     ],
 )
-def test_selectors_hold(query: dict[str, str], count: int) -> None:
+def test_label_and_field_selectors_are_applied(query: dict[str, str], count: int) -> None:
     assert len(json.loads(services(**query).all())["items"]) == count
 
 
-def test_a_watch_begins_with_what_is_there_and_says_when_that_is_all() -> None:
+def test_a_watch_begins_with_existing_objects_and_an_initial_events_end_bookmark() -> None:
     asking = {"sendInitialEvents": "true", "allowWatchBookmarks": "true"}
     begun = events(services("watch", **asking))
     assert {each["type"] for each in begun[:-1]} == {"ADDED"}
@@ -122,7 +122,7 @@ def test_a_watch_begins_with_what_is_there_and_says_when_that_is_all() -> None:
     assert {each["type"] for each in events(without_bookmarks)} == {"ADDED"}
 
 
-def test_a_watch_from_a_list_has_nothing_more_to_tell() -> None:
+def test_a_watch_from_the_current_resource_version_has_no_events() -> None:
     version = json.loads(services().all())["metadata"]["resourceVersion"]
     assert events(services("watch", resourceVersion=version)) == []
 

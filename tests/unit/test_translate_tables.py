@@ -35,7 +35,7 @@ def mapped() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("field", sorted(set(mapped())), ids=".".join)
-def test_each_field_that_has_a_prefix_upstream_is_printed_without(
+def test_every_prefixed_field_in_a_printed_column_is_translated(
     field: tuple[str, str, str],
 ) -> None:
     """Of ResourceSlices the driver and the node were printed with it."""

@@ -69,7 +69,7 @@ def refusal(target: str, method: str = "GET") -> int:
         ),
     ],
 )
-def test_a_path_goes_up_with_its_prefixes(target: str, upstream: str) -> None:
+def test_a_request_path_is_prefixed_upstream(target: str, upstream: str) -> None:
     assert upstream_target(asked(target), ACME) == upstream
 
 
@@ -116,7 +116,7 @@ def test_a_path_goes_up_with_its_prefixes(target: str, upstream: str) -> None:
         ("/api/v1/events", "involvedObject.uid=1,reason=x", "involvedObject.uid=1,reason=x"),
     ],
 )
-def test_a_field_selector_goes_up(path: str, selector: str, upstream: str) -> None:
+def test_a_field_selector_is_translated_upstream(path: str, selector: str, upstream: str) -> None:
     target = f"{path}?fieldSelector={quote(selector)}"
     assert parameters(target)["fieldSelector"] == upstream
     assert residual_fields(asked(target), ACME) == ()
@@ -139,7 +139,7 @@ def test_a_field_selector_goes_up(path: str, selector: str, upstream: str) -> No
         ),
     ],
 )
-def test_events_without_a_kind_are_judged_again(
+def test_event_selectors_without_a_kind_are_evaluated_again_by_the_gateway(
     selector: str, upstream: str | None, residual: list[str]
 ) -> None:
     target = f"/api/v1/events?fieldSelector={quote(selector)}"
@@ -147,13 +147,13 @@ def test_events_without_a_kind_are_judged_again(
     assert [str(each) for each in residual_fields(asked(target), ACME)] == residual
 
 
-def test_events_elsewhere_than_in_default_are_about_namespaced_objects() -> None:
+def test_event_selectors_outside_default_are_sent_upstream_unchanged() -> None:
     target = "/api/v1/namespaces/a/events?fieldSelector=involvedObject.name%3Db"
     assert parameters(target) == {"fieldSelector": "involvedObject.name=b"}
     assert residual_fields(asked(target), ACME) == ()
 
 
-def test_rows_that_are_judged_again_have_their_objects() -> None:
+def test_table_rows_to_be_filtered_by_the_gateway_include_their_objects() -> None:
     target = "/api/v1/events?fieldSelector=involvedObject.name%3Db&includeObject=None"
     assert parameters(target) == {"includeObject": "Object"}
     volumes = upstream_target(
@@ -162,7 +162,7 @@ def test_rows_that_are_judged_again_have_their_objects() -> None:
     assert volumes.endswith("&includeObject=Object")
 
 
-def test_events_are_not_deleted_by_half_a_selector() -> None:
+def test_deleting_events_by_a_partly_translatable_selector_is_refused() -> None:
     target = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Db"
     assert refusal(target, "DELETE") == 400
 
@@ -182,12 +182,14 @@ def test_events_are_not_deleted_by_half_a_selector() -> None:
         ("x=kubernetes.io", "x=kubernetes.io"),
     ],
 )
-def test_namespaces_are_selected_by_their_names(selector: str, upstream: str) -> None:
+def test_a_namespace_name_label_is_translated_in_a_label_selector(
+    selector: str, upstream: str
+) -> None:
     found = parameters(f"/api/v1/namespaces?labelSelector={quote(selector)}")
     assert found["labelSelector"] == f"{upstream},{OWN}"
 
 
-def test_labels_that_aggregate_are_selected_by_their_keys_upstream() -> None:
+def test_aggregation_labels_are_selected_by_their_upstream_keys() -> None:
     request = asked(f"{RBAC}/clusterroles?labelSelector=rbac.example.com/aggregate-to-x")
     key = "rbac.example.com"
     own = parse_qsl(upstream_target(request, ACME).partition("?")[2])
@@ -196,7 +198,7 @@ def test_labels_that_aggregate_are_selected_by_their_keys_upstream() -> None:
     assert f"{key}%2Faggregate-to-x" in platform
 
 
-def test_what_an_operator_inside_marks_is_selected_by_its_mark_upstream() -> None:
+def test_marks_of_an_operator_are_selected_by_their_upstream_spelling() -> None:
     selector = quote("app.kubernetes.io/managed-by=lnamespace,tenancy.loblaw.digital/lnamespace")
     found = parameters(f"/api/v1/namespaces?labelSelector={selector}")
     assert found["labelSelector"] == (
@@ -207,7 +209,7 @@ def test_what_an_operator_inside_marks_is_selected_by_its_mark_upstream() -> Non
     assert "acme.l" not in inside["labelSelector"]
 
 
-def test_a_list_of_cluster_scoped_objects_finds_the_tenants_own() -> None:
+def test_a_list_of_cluster_scoped_objects_selects_the_tenant_label() -> None:
     assert parameters("/api/v1/persistentvolumes") == {"labelSelector": OWN}
     assert parameters("/api/v1/persistentvolumes?watch=1")["labelSelector"] == OWN
     assert parameters("/api/v1/persistentvolumes", "DELETE") == {"labelSelector": OWN}
@@ -215,13 +217,13 @@ def test_a_list_of_cluster_scoped_objects_finds_the_tenants_own() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/namespaces", "/api/v1/pods"])
-def test_the_gateways_label_is_one_that_nothing_has(path: str) -> None:
+def test_a_selector_by_the_tenant_label_is_translated_to_an_unused_label(path: str) -> None:
     """A selector by it was refused with 400, which no cluster does for a label."""
     found = parameters(f"{path}?labelSelector=!tenancy.loblaw.digital/lcluster")["labelSelector"]
     assert found.startswith("!tenancy.loblaw.digital.acme.lcluster/lcluster")
 
 
-def test_what_the_platform_has_is_a_second_list() -> None:
+def test_published_objects_are_listed_by_a_second_request() -> None:
     request = asked(f"{RBAC}/clusterroles?labelSelector=a")
     target = upstream_target(request, ACME, listed=ListedObjects.PLATFORM)
     assert parse_qsl(target.partition("?")[2]) == [
@@ -229,7 +231,7 @@ def test_what_the_platform_has_is_a_second_list() -> None:
     ]
 
 
-def test_a_deletion_never_finds_what_the_platform_has() -> None:
+def test_a_delete_collection_never_selects_objects_of_the_platform() -> None:
     request = asked(f"{RBAC}/clusterroles", "DELETE")
     target = upstream_target(request, ACME, listed=ListedObjects.PLATFORM)
     assert target.endswith(f"?labelSelector={quote(OWN, safe='')}")
@@ -246,7 +248,7 @@ def test_a_deletion_never_finds_what_the_platform_has() -> None:
         ("PUT", "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps/status"),
     ],
 )
-def test_what_the_platform_publishes_is_not_written(method: str, path: str) -> None:
+def test_writes_of_published_objects_are_refused(method: str, path: str) -> None:
     assert refusal(path, method) == 403
 
 
@@ -257,7 +259,7 @@ ISSUER = replace(ACME, published={ISSUERS.group_resource: frozenset({"main"})})
 
 
 @pytest.mark.parametrize("name", ["other", "acme-other", "acme-main"])
-def test_of_a_shared_kind_nothing_else_is_read_than_what_is_published(name: str) -> None:
+def test_only_published_objects_of_a_shared_kind_are_readable(name: str) -> None:
     request = ResourceRequest("get", ISSUERS, "v1", name=name)
     with pytest.raises(Refused) as refused:
         upstream_target(request, ISSUER)
@@ -288,18 +290,18 @@ def test_a_published_custom_resource_is_read_by_its_own_name() -> None:
         ),
     ],
 )
-def test_some_parameters_are_refused(method: str, target: str, status: int) -> None:
+def test_unsupported_parameters_are_refused(method: str, target: str, status: int) -> None:
     assert refusal(target, method) == status
 
 
-def test_other_parameters_stay() -> None:
+def test_other_parameters_are_unchanged() -> None:
     query = "?pretty=true&dryRun=All&fieldValidation=Strict&unheard=of&fieldManager=me"
     target = f"/api/v1/namespaces/a/pods{query}"
     upstream = f"/api/v1/namespaces/acme-a/pods{query}"
     assert upstream_target(asked(target, "POST"), ACME, default_manager="x") == upstream
 
 
-def test_a_continue_token_of_the_tenant_stays_here() -> None:
+def test_a_continue_token_of_the_gateway_is_not_sent_upstream() -> None:
     request = asked("/api/v1/namespaces/a/pods?limit=1&continue=ours")
     path = "/api/v1/namespaces/acme-a/pods?limit=1"
     assert upstream_target(request, ACME) == path
@@ -317,7 +319,7 @@ def test_a_continue_token_of_the_tenant_stays_here() -> None:
         ("POST", "/api/v1/namespaces/a/pods/b/proxy/c", False),
     ],
 )
-def test_a_write_without_a_manager_has_that_of_its_user_agent(
+def test_a_write_without_a_field_manager_gets_that_of_its_user_agent(
     method: str, path: str, *, managed: bool
 ) -> None:
     target = upstream_target(asked(path, method), ACME, default_manager="kubectl")
@@ -334,16 +336,16 @@ def test_a_write_without_a_manager_has_that_of_its_user_agent(
         ("ä" * 100, "ä" * 64),
     ],
 )
-def test_the_manager_is_what_the_api_server_derives(user_agent: str, manager: str) -> None:
+def test_the_field_manager_is_derived_as_in_the_api_server(user_agent: str, manager: str) -> None:
     assert manager_of(user_agent) == manager
 
 
-def test_an_apply_names_its_manager_itself() -> None:
+def test_no_field_manager_is_derived_for_an_apply() -> None:
     assert manager_of("kubectl/v1.36", "application/apply-patch+yaml") == ""
     assert manager_of("kubectl/v1.36", "application/merge-patch+json") == "kubectl"
 
 
-def test_a_volume_of_a_provisioner_needs_to_be_looked_at() -> None:
+def test_a_write_of_a_dynamically_provisioned_volume_requires_a_lookup() -> None:
     assert is_dynamic_volume(asked(f"/api/v1/persistentvolumes/{PROVISIONED}"))
     assert not is_dynamic_volume(asked("/api/v1/persistentvolumes/a"))
     assert not is_dynamic_volume(replace(asked("/api/v1/namespaces/a/pods/b"), name=PROVISIONED))
@@ -351,7 +353,9 @@ def test_a_volume_of_a_provisioner_needs_to_be_looked_at() -> None:
 
 @pytest.mark.parametrize("verb", ["get", "update", "patch", "delete"])
 @pytest.mark.parametrize("plural", ["roles", "rolebindings"])
-def test_the_binding_of_the_tenants_account_is_not_there(verb: str, plural: str) -> None:
+def test_the_binding_of_the_tenants_service_account_is_answered_with_404(
+    verb: str, plural: str
+) -> None:
     with pytest.raises(Refused) as refused:
         upstream_target(translation.asked(plural, verb, name="lcluster:account"), translation.ACME)
     assert refused.value.status.code == 404
@@ -359,7 +363,7 @@ def test_the_binding_of_the_tenants_account_is_not_there(verb: str, plural: str)
     upstream_target(translation.asked("pods", verb, name="lcluster:account"), translation.ACME)
 
 
-def test_deleting_all_bindings_leaves_that_of_the_tenants_account() -> None:
+def test_delete_collection_excludes_the_binding_of_the_tenants_service_account() -> None:
     asked_for = (("fieldSelector", "metadata.name=lcluster:account"),)
     request = translation.asked("rolebindings", "deletecollection", query=asked_for)
     selector = dict(parse_qsl(upstream_target(request, translation.ACME).partition("?")[2]))
@@ -369,7 +373,7 @@ def test_deleting_all_bindings_leaves_that_of_the_tenants_account() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_a_namespace_that_every_cluster_has_may_not_be_deleted(name: str) -> None:
+def test_the_default_namespaces_of_a_cluster_cannot_be_deleted(name: str) -> None:
     """A slip of one user took all that was in ``default``; a plain API server refuses it."""
     with pytest.raises(Refused) as refused:
         refuse_deletion(asked(f"/api/v1/namespaces/{name}", "DELETE"))
@@ -387,7 +391,7 @@ def test_a_namespace_that_every_cluster_has_may_not_be_deleted(name: str) -> Non
         ("/api/v1/namespaces/default/pods/default", "DELETE"),
     ],
 )
-def test_all_else_may_be_deleted(target: str, method: str) -> None:
+def test_other_namespaces_and_objects_may_be_deleted(target: str, method: str) -> None:
     refuse_deletion(asked(target, method))
 
 
@@ -399,9 +403,7 @@ def test_all_else_may_be_deleted(target: str, method: str) -> None:
         ("spec.driver=", "spec.driver="),
     ],
 )
-def test_fields_that_are_written_in_another_way_are_selected_so(
-    selector: str, upstream: str
-) -> None:
+def test_fields_with_an_upstream_spelling_are_selected_by_it(selector: str, upstream: str) -> None:
     """A driver selects its own ResourceSlices by its name, and found none."""
     slices = ResourceType("resource.k8s.io", "resourceslices", "ResourceSlice", namespaced=False)
     request = ResourceRequest("list", slices, "v1", query=(("fieldSelector", selector),))
@@ -410,7 +412,7 @@ def test_fields_that_are_written_in_another_way_are_selected_so(
 
 
 @pytest.mark.parametrize("verb", ["update", "patch"])
-def test_no_tenant_allocates_devices(verb: str) -> None:
+def test_a_tenant_cannot_allocate_devices_in_a_resource_claim(verb: str) -> None:
     """An allocation that a tenant wrote took any device of any node of the platform."""
     status = translation.asked("resourceclaims", name="c", subresource="status")
     with pytest.raises(Refused) as refused:

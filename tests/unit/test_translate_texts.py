@@ -85,7 +85,7 @@ def test_a_name_of_the_tenant_loses_its_prefix(upstream: str, shown: str | None)
         "storageClassName: acme-fast",
     ],
 )
-def test_a_name_that_may_be_the_tenants_own_stays(text: str) -> None:
+def test_an_ambiguous_name_is_unchanged(text: str) -> None:
     assert text_down(ACME, text) == text
 
 
@@ -102,7 +102,7 @@ def test_a_name_that_may_be_the_tenants_own_stays(text: str) -> None:
         "acme",
     ],
 )
-def test_other_words_stay(text: str) -> None:
+def test_other_words_are_unchanged(text: str) -> None:
     assert text_down(ACME, text) == text
 
 
@@ -158,19 +158,19 @@ def test_an_object_in_a_namespace_keeps_its_own_name(text: str) -> None:
         "Key: /registry/services/specs/{0}prod/acme-c, and /registry/persistentvolumes/{0}acme-pv",
     ],
 )
-def test_what_a_text_calls_a_namespace_or_a_cluster_scoped_object_loses_the_prefix(
+def test_names_in_known_phrases_lose_their_prefix(
     text: str,
 ) -> None:
     text = text.replace("%s", "0b7a3b2e-7b1c-4a43-8c51-6f2f6c1d2e3f")
     assert text_down(ACME, text.format("acme-")) == text.format("")
 
 
-def test_the_namespace_of_the_request_is_known_when_it_is_gone() -> None:
+def test_the_namespace_of_the_request_loses_its_prefix_after_its_deletion() -> None:
     assert text_down(ACME, "acme-old/acme-c", namespace="acme-old") == "old/acme-c"
     assert text_down(ACME, "acme-old/acme-c") == "acme-old/acme-c"
 
 
-def test_a_name_that_begins_with_the_prefix_again_loses_one() -> None:
+def test_a_name_with_a_doubled_prefix_loses_only_the_first() -> None:
     assert text_down(ACME, 'namespace "acme-acme-x"') == 'namespace "acme-x"'
 
 
@@ -221,7 +221,7 @@ def failed(plural: str, field: str, value: str, **details: str) -> tuple[str, st
         ),
     ],
 )
-def test_a_value_that_is_quoted_is_spelled_as_its_field_is(
+def test_a_quoted_field_value_is_in_the_spelling_of_its_field(
     plural: str, field: str, value: str, shown: str
 ) -> None:
     said = f"Invalid value: {shown}: no"
@@ -241,7 +241,7 @@ def test_a_text_loses_prefixes_and_nothing_else(words: list[str]) -> None:
 
 
 @given(strategies.sampled_from(["pod", "secrets", "container", "deployments.apps"]), WORDS)
-def test_no_name_changes_behind_a_kind_in_namespaces(kind: str, word: str) -> None:
+def test_a_name_after_a_namespaced_kind_is_unchanged(kind: str, word: str) -> None:
     name = f"acme-{re.sub('[^a-z]', '', word)}"
     assert text_down(ACME, f'{kind} "{name}" is {name}') == f'{kind} "{name}" is {name}'
 
@@ -259,7 +259,7 @@ def test_no_name_changes_behind_a_kind_in_namespaces(kind: str, word: str) -> No
         "/registry/a " * 100_000 + "/registry/acme-x",
     ],
 )
-def test_a_text_that_is_made_of_names_costs_no_more_than_others(text: str) -> None:
+def test_a_text_consisting_of_many_names_is_translated_quickly(text: str) -> None:
     failed("customresourcedefinitions", "spec.group", "1")
     began = time.process_time()
     failed("customresourcedefinitions", "spec.group", text)
@@ -274,7 +274,7 @@ def test_a_text_that_is_made_of_names_costs_no_more_than_others(text: str) -> No
         ('storageclass.storage.k8s.io "lcluster.acme" not found', None),
     ],
 )
-def test_what_the_gateway_keeps_elsewhere_is_told_as_it_was_written(
+def test_prefixed_labels_and_values_are_shown_as_the_tenant_wrote_them(
     upstream: str, shown: str | None
 ) -> None:
     assert text_down(ACME, upstream) == (shown or 'storageclass.storage.k8s.io "" not found')
@@ -284,7 +284,7 @@ REPEATED = [" acme-" * 170, "priorityclass in [" + "x acme-" * 140, '"acme-' * 1
 
 
 @pytest.mark.parametrize("text", REPEATED)
-def test_texts_that_repeat_the_prefix_are_read_once_and_not_for_each_name(text: str) -> None:
+def test_texts_that_repeat_the_prefix_are_translated_quickly(text: str) -> None:
     """Each took 20 ms or more, and a list of 500 Events with such messages seconds."""
     began = time.process_time()
     for number in range(100):
@@ -292,7 +292,7 @@ def test_texts_that_repeat_the_prefix_are_read_once_and_not_for_each_name(text: 
     assert time.process_time() - began < 0.8
 
 
-def test_the_texts_of_one_object_have_a_bound_together() -> None:
+def test_the_number_of_translated_names_in_one_object_is_limited() -> None:
     """200 conditions of 1.5 KB took 8 s at each read of their Deployment."""
     message = "namespace acme-prod " * 20
     conditions = [{"type": f"T{each}", "message": message} for each in range(100)]

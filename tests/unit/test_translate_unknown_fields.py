@@ -27,7 +27,7 @@ from lnamespace.translate.protocol.protobuf.strictness import unknown_fields
         ("example.com/v1", "Widget", {"any": 1}, []),
     ],
 )
-def test_unknown_fields_are_told_by_their_paths(
+def test_unknown_fields_are_reported_with_their_paths(
     api_version: str, kind: str, subject: Any, unknown: list[str]
 ) -> None:
     assert list(unknown_fields(api_version, kind, subject)) == unknown

@@ -56,7 +56,7 @@ def restored(config: Any) -> Any:
 
 
 @given(services)
-def test_a_service_becomes_the_gateways_and_comes_back(service: dict[str, Any]) -> None:
+def test_a_webhook_service_is_replaced_by_the_gateway_and_restored(service: dict[str, Any]) -> None:
     upstream = confined({"service": {**service}, "caBundle": BUNDLE})
     asked = WebhookPath.parse(upstream["service"]["path"])
     assert asked
@@ -71,7 +71,7 @@ def test_a_service_becomes_the_gateways_and_comes_back(service: dict[str, Any]) 
     assert restored(upstream) == {"service": service, "caBundle": BUNDLE}
 
 
-def test_what_is_not_written_is_not_added() -> None:
+def test_absent_fields_of_a_client_config_are_not_added() -> None:
     """Another manager may own the bundle: an apply that wrote it would be its conflict."""
     assert set(confined({"service": {"namespace": "acme-a", "name": "b"}})) == {"service"}
     assert set(confined({"caBundle": BUNDLE}, Form.MERGE)) == {"caBundle"}
@@ -100,19 +100,19 @@ def test_what_is_not_written_is_not_added() -> None:
         ({"caBundle": 7}, "clientConfig.caBundle: Forbidden: unable to load root"),
     ],
 )
-def test_what_the_api_server_could_not_judge_is_refused(config: Any, why: str) -> None:
+def test_a_client_config_that_the_api_server_would_refuse_is_refused(config: Any, why: str) -> None:
     """Behind the gateway's path and certificate it would take anything of the tenant's."""
     with pytest.raises(Refused) as refused:
         confined(config)
     assert why in refused.value.status.message
 
 
-def test_without_a_way_to_the_gateway_there_are_no_webhooks() -> None:
+def test_webhooks_are_refused_if_the_gateway_has_no_webhook_service() -> None:
     with pytest.raises(Refused, match="the platform asks no webhooks of LClusters"):
         confined({"service": {"namespace": "acme-a", "name": "b"}}, view=TenantView("acme"))
 
 
-def test_a_service_upstream_that_is_not_this_tenants_stays() -> None:
+def test_a_webhook_service_of_another_tenant_is_not_restored() -> None:
     foreign = {"service": {"namespace": "x", "name": "y", "path": "/webhooks/beta/1/beta-a/b/443"}}
     assert restored({"service": {**foreign["service"]}}) == foreign
 
@@ -127,6 +127,6 @@ def test_a_failure_to_connect_names_the_tenants_service() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a/b", "a:1", "a/b:c", "A/b:1", "a/b:1/c"])
-def test_a_service_that_is_written_otherwise_is_none(text: str) -> None:
+def test_an_invalid_gateway_service_setting_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="NAMESPACE/NAME:PORT"):
         GatewayService.parse(text)

@@ -24,16 +24,16 @@ def written(value: Any) -> str:
 
 
 @given(VALUES)
-def test_yaml_is_read_as_the_json_that_it_was_written_from(value: Any) -> None:
+def test_written_yaml_is_parsed_to_the_original_json(value: Any) -> None:
     assert json.loads(to_json(written(value).encode())) == value
 
 
 @given(VALUES)
-def test_programs_in_python_read_the_same(value: Any) -> None:
+def test_written_yaml_is_parsed_alike_by_pyyaml(value: Any) -> None:
     assert yaml.safe_load(written(value)) == value
 
 
-def test_it_looks_as_kubernetes_writes_it() -> None:
+def test_yaml_is_formatted_as_by_kubernetes() -> None:
     container = {"name": "web", "ports": [{"containerPort": 80}], "env": []}
     pod = {"kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [container]}}
     assert written(pod) == (
@@ -43,10 +43,10 @@ def test_it_looks_as_kubernetes_writes_it() -> None:
 
 
 @pytest.mark.parametrize("number", ["1e400", "12345678901234567890123", "1.10", "-0"])
-def test_numbers_stay_as_they_were_written(number: str) -> None:
+def test_numbers_keep_their_notation(number: str) -> None:
     assert "".join(yaml_lines(f'{{"a":{number}}}'.encode())) == f"a: {number}\n"
 
 
-def test_a_key_of_any_length_is_a_key() -> None:
+def test_a_key_of_any_length_is_written_as_a_plain_key() -> None:
     value = {"a": [{"k" * 2000: {"b": 1}, "c": "k" * 2000}]}
     assert yaml.safe_load(written(value)) == value

@@ -22,7 +22,7 @@ def refusal(text: str) -> str:
     return str(refused.value)
 
 
-def test_json_stays_as_it_is() -> None:
+def test_a_json_body_is_unchanged() -> None:
     body = b' {"b": 1.10, "a": [1e3], "a\\u0062": 12345678901234567890123}\n'
     assert to_json(body) == body
 
@@ -65,11 +65,11 @@ def test_json_stays_as_it_is() -> None:
         ("|\n  x\n  y\n", '"x\\ny\\n"'),
     ],
 )
-def test_a_value_is_what_kubernetes_takes_it_for(text: str, expected: str) -> None:
+def test_a_scalar_is_resolved_as_in_kubernetes(text: str, expected: str) -> None:
     assert to_json(f"a: {text}".encode()) == f'{{"a":{expected}}}'.encode()
 
 
-def test_a_string_that_is_not_a_value_of_yaml_1_1_stays() -> None:
+def test_special_scalars_of_yaml_1_1_are_strings() -> None:
     assert read("a: =") == {"a": "="}
     assert read("a: <<") == {"a": "<<"}
 
@@ -78,16 +78,16 @@ def test_a_string_that_is_not_a_value_of_yaml_1_1_stays() -> None:
     ("text", "key"),
     [("1", "1"), ("on", "true"), ("0x10", "16"), ("1.5", "1.5"), ("'~'", "~"), ("<< ", None)],
 )
-def test_keys_are_text(text: str, key: str | None) -> None:
+def test_mapping_keys_are_converted_to_strings(text: str, key: str | None) -> None:
     assert read(f"{text}: {{}}") == ({} if key is None else {key: {}})
 
 
-def test_merged_keys_yield_to_those_that_follow() -> None:
+def test_explicit_keys_override_merged_keys() -> None:
     text = "x: &x {a: 1, b: 1}\nz:\n  <<: [*x, {b: 2, c: 2}]\n  a: 3\n"
     assert read(text) == {"x": {"a": 1, "b": 1}, "z": {"a": 3, "b": 1, "c": 2}}
 
 
-def test_an_alias_stands_for_what_its_anchor_names() -> None:
+def test_an_alias_is_replaced_by_its_anchored_value() -> None:
     assert read("a: &x [1, &y z]\nb: *x\nc: *y\n") == {"a": [1, "z"], "b": [1, "z"], "c": "z"}
 
 
@@ -117,11 +117,11 @@ def test_an_alias_stands_for_what_its_anchor_names() -> None:
         ("a: 1\n---\nb: 2", "more than one document"),
     ],
 )
-def test_what_kubernetes_or_nobody_means_is_a_bad_request(text: str, words: str) -> None:
+def test_ambiguous_or_unsupported_yaml_is_a_bad_request(text: str, words: str) -> None:
     assert words in refusal(text)
 
 
-def test_a_separator_at_the_end_begins_no_document() -> None:
+def test_a_trailing_document_separator_is_accepted() -> None:
     assert read("a: 1\n---\n") == {"a": 1}
 
 
@@ -129,7 +129,7 @@ def test_a_body_without_a_document_is_null() -> None:
     assert read("# nothing\n") is None
 
 
-def test_aliases_are_bounded_by_what_they_expand_to() -> None:
+def test_the_expansion_of_aliases_is_limited() -> None:
     levels = ["l0: &l0 [a, a, a, a, a, a, a, a, a]"]
     levels += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 9)]
     assert "excessive aliasing" in refusal("\n".join(levels))
@@ -140,24 +140,24 @@ def test_long_text_is_not_multiplied_by_aliases() -> None:
     assert "excessive aliasing" in refusal(f"a: &x {text}\nb: [{', '.join(['*x'] * 11)}]")
 
 
-def test_merged_text_is_counted_as_well() -> None:
+def test_the_expansion_of_merged_text_is_limited() -> None:
     text = "x" * (MAX_ALIASED // 10)
     entries = "\n".join(f"k{n}: {{<<: *x}}" for n in range(11))
     assert "excessive aliasing" in refusal(f"a: &x {{t: {text}}}\n{entries}")
 
 
-def test_depth_is_bounded() -> None:
+def test_the_nesting_depth_is_limited() -> None:
     assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH)
     assert "exceeded max depth" in refusal("[" * (MAX_DEPTH + 1))
 
 
-def test_the_number_of_nodes_is_bounded() -> None:
+def test_the_number_of_nodes_is_limited() -> None:
     assert "nodes" in refusal("- a\n" * (MAX_NODES + 1))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("before", ["", "# a\u2028", "a: 1\n...\n"])
-def test_directives_of_tags_are_bounded(before: str, encoding: str) -> None:
+def test_the_number_of_tag_directives_is_limited(before: str, encoding: str) -> None:
     # The parser compares each with all before it: so many took ten minutes.
     directives = "".join(f"%TAG !a{number}! x\n" for number in range(200_000))
     with pytest.raises(Refused, match="more than 10 %TAG directives"):
@@ -176,12 +176,12 @@ def test_a_few_directives_are_read(text: str) -> None:
     assert str(read(text)).strip().startswith("{'a': '1")
 
 
-def test_what_looks_like_a_directive_in_a_text_is_text() -> None:
+def test_text_that_resembles_a_directive_is_not_counted() -> None:
     text = "\n%TAG%" * 20
     assert read("a: |" + text.replace("\n", "\n  ")) == {"a": text.lstrip()}
 
 
-def test_separators_and_aliases_are_counted() -> None:
+def test_document_separators_and_aliases_are_limited() -> None:
     assert "more than one document" in refusal("---\n" * 700_000)
     assert "nodes" in refusal("[&a x" + ", *a" * MAX_NODES + "]")
 
@@ -197,7 +197,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text("abcxyz", max_size=4), JSON_VALUES))
-def test_what_another_writer_of_yaml_writes_is_read_as_its_values(value: dict[str, object]) -> None:
+def test_yaml_written_by_pyyaml_is_parsed_to_its_values(value: dict[str, object]) -> None:
     text = yaml.safe_dump(value, allow_unicode=True, default_style='"')
     # In this style numbers carry tags and all text has quotes: both readers of YAML agree on it.
     assert read(text) == value

@@ -60,25 +60,25 @@ rules:
 RED = "\x1b[31m"
 
 
-def test_a_snapshot_is_a_file_that_people_can_review() -> None:
+def test_a_snapshot_file_is_a_readable_cluster_role() -> None:
     assert snapshot.encode(VETTED) == FILE
 
 
 @given(sets)
-def test_a_snapshot_comes_back_from_its_file(given_rights: frozenset[Right]) -> None:
+def test_a_snapshot_round_trips_through_its_file(given_rights: frozenset[Right]) -> None:
     written = Snapshot("admin", "v1.36.3", "2026-11-21", given_rights)
     assert snapshot.decode(snapshot.encode(written).encode()) == written
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.name)
-def test_the_snapshots_that_are_kept_are_as_they_were_written(path: Path) -> None:
+def test_the_stored_snapshots_equal_their_serialized_form(path: Path) -> None:
     kept = snapshot.load(path)
     assert snapshot.encode(kept) == path.read_text()
     assert snapshot.file_of(FOLDER, snapshot.version_of(kept.server)) == path
     assert Right("", "pods", "create") in kept.rights
 
 
-def test_there_are_snapshots() -> None:
+def test_a_snapshot_of_kubernetes_1_36_is_stored() -> None:
     assert (1, 36) in snapshot.recorded(FOLDER)
 
 
@@ -95,7 +95,7 @@ def test_there_are_snapshots() -> None:
         (FILE.replace("[configmaps]", "[nodes/proxy]"), "cannot be vetted: the kubelet"),
     ],
 )
-def test_a_file_that_vets_nothing_is_told(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_snapshot_file_is_a_settings_error(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "1.36.yaml"
     path.write_text(text)
     with pytest.raises(SettingsError) as told:
@@ -104,7 +104,7 @@ def test_a_file_that_vets_nothing_is_told(tmp_path: Path, text: str, said: str) 
     assert said in str(told.value)
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_snapshot_file_is_a_settings_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="Is a directory"):
         snapshot.load(tmp_path)
 
@@ -118,7 +118,7 @@ def test_a_version_is_major_and_minor(server: str, version: Version) -> None:
 
 
 @pytest.mark.parametrize("server", ["", "latest", "v1", "1-36"])
-def test_what_is_no_version_is_told(server: str) -> None:
+def test_an_invalid_version_is_a_settings_error(server: str) -> None:
     with pytest.raises(SettingsError, match="version is not understood"):
         snapshot.version_of(server)
 
@@ -153,7 +153,7 @@ def shown(*present: Right, vetted: frozenset[Right] = VETTED.rights, **how: bool
     return out.file.getvalue()
 
 
-def test_the_difference_is_told_in_words() -> None:
+def test_the_difference_is_printed_as_a_table() -> None:
     said = shown(
         Right("", "namespaces", "delete"),
         Right("example.com", "widgets", "list"),
@@ -172,7 +172,7 @@ def test_the_difference_is_told_in_words() -> None:
     ]
 
 
-def test_in_a_pipe_nothing_is_cut_off_and_nothing_is_coloured() -> None:
+def test_output_to_a_pipe_is_neither_truncated_nor_coloured() -> None:
     name = "a" * 300
     said = shown(Right(name, name, "get"), force_terminal=False)
     assert f"{name}  {name}  get" in said
@@ -180,12 +180,12 @@ def test_in_a_pipe_nothing_is_cut_off_and_nothing_is_coloured() -> None:
     assert all(line == line.rstrip() for line in said.splitlines())
 
 
-def test_on_a_terminal_it_is_coloured() -> None:
+def test_output_to_a_terminal_is_coloured() -> None:
     assert "\x1b" in shown(Right("", "pods", "create"), force_terminal=True)
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_what_somebody_wrote_into_a_role_is_shown_and_not_obeyed(terminal: bool) -> None:
+def test_markup_and_control_characters_in_a_role_are_printed_escaped(terminal: bool) -> None:
     said = shown(
         Right("[bold]x[/bold]", f"{RED}red", "get\nlist"),
         vetted=frozenset(),
@@ -199,7 +199,7 @@ def test_what_somebody_wrote_into_a_role_is_shown_and_not_obeyed(terminal: bool)
         assert r"'\x1b[31mred'" in flat
 
 
-def test_json_has_every_right_as_it_is() -> None:
+def test_json_output_contains_every_right_unchanged() -> None:
     present = frozenset({Right("", f"{RED}x", "get", "n"), Right("*", "*", "*")})
     role = ObservedRole("admin", "v1.36.3", present, {Right("*", "*", "*"): ("addon",)})
     answer = report.as_json(report.rows(vet_rights(present, frozenset()), role))
@@ -220,6 +220,6 @@ def test_a_snapshot_can_be_applied_as_a_role() -> None:
     assert (role["apiVersion"], role["kind"]) == ("rbac.authorization.k8s.io/v1", "ClusterRole")
 
 
-def test_a_column_in_which_nobody_says_anything_is_left_out() -> None:
+def test_an_empty_column_is_omitted() -> None:
     header = shown(Right("", "pods", "create"), vetted=frozenset()).splitlines()[0]
     assert header.split() == ["API", "GROUP", "RESOURCE", "VERBS", "FROM"]
