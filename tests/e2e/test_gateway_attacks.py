@@ -389,7 +389,7 @@ def definition(group: str, **names: Any) -> Object:
     return {"metadata": {"name": f"{names['plural']}.{group}"}, "spec": spec}
 
 
-def test_what_kubectl_calls_a_kind_of_the_platform_is_no_kind_of_a_tenant(
+def test_a_tenant_cannot_define_a_kind_with_a_name_of_a_platform_kind(
     cluster: GatewayCluster, bob: Resident
 ) -> None:
     """`kubectl get lc`, `lns` and `po` of everybody on the platform led to a user's objects."""

@@ -1129,7 +1129,7 @@ BINDER = "system:serviceaccount:kube-system:persistent-volume-binder"
 
 @pytest.mark.usefixtures("other_lcluster")
 @pytest.mark.parametrize("who", [BINDER, GATEWAY, "an-administrator"])
-def test_nobody_binds_a_volume_of_a_tenant_to_the_claim_of_another(admin: Api, who: str) -> None:
+def test_a_volume_of_a_tenant_cannot_be_bound_to_the_claim_of_another(admin: Api, who: str) -> None:
     """A policy of the tenant changed what Kubernetes' binder wrote, which nothing else judged."""
     writer, path = admin.acting(who, "system:masters"), "/api/v1/persistentvolumes"
     spec = {

@@ -118,7 +118,7 @@ def claim(root: Api, name: str, class_name: str) -> str:
 
 
 @MUTATING_POLICIES
-def test_the_binder_binds_no_volume_to_the_claim_of_another_tenant(
+def test_a_tenants_policy_cannot_bind_its_volume_to_the_claim_of_another(
     cluster: GatewayCluster, root: Api, neighbour: Api
 ) -> None:
     admin = cluster.admin
@@ -155,7 +155,9 @@ def test_the_binder_binds_no_volume_to_the_claim_of_another_tenant(
 
 
 @MUTATING_POLICIES
-def test_devices_are_those_that_the_scheduler_allocates(cluster: GatewayCluster, root: Api) -> None:
+def test_a_tenants_policy_cannot_change_the_allocation_of_devices(
+    cluster: GatewayCluster, root: Api
+) -> None:
     claims = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
     request = {"name": "r", "exactly": {"deviceClassName": "any"}}
     spec = {"devices": {"requests": [request]}}
@@ -182,7 +184,7 @@ def test_devices_are_those_that_the_scheduler_allocates(cluster: GatewayCluster,
         ("resourcequotas/status", "/status/used/count~1secrets", "0"),
     ],
 )
-def test_a_total_holds_whatever_a_tenant_would_make_of_its_shares(
+def test_a_tenants_policy_cannot_raise_its_total_quota(
     cluster: GatewayCluster, root: Api, resource: str, path: str, value: str
 ) -> None:
     """The controller writes a share, and the API server and Kubernetes' controller its status."""
@@ -207,7 +209,7 @@ def test_a_total_holds_whatever_a_tenant_would_make_of_its_shares(
 
 
 @MUTATING_POLICIES
-def test_what_the_platform_says_of_the_bill_no_tenant_changes(
+def test_a_tenants_policy_cannot_change_the_published_bill(
     cluster: GatewayCluster, root: Api
 ) -> None:
     info = ns_path(f"{TENANT}-kube-public", "configmaps", "lcluster-info")
@@ -222,7 +224,7 @@ def test_what_the_platform_says_of_the_bill_no_tenant_changes(
         assert "forged" not in cluster.admin.get(info)["data"]
 
 
-def test_a_node_whose_name_begins_as_an_lclusters_is_the_platforms(
+def test_a_tenants_policy_cannot_refuse_a_node_with_its_prefix(
     cluster: GatewayCluster, root: Api
 ) -> None:
     rules = [
@@ -268,7 +270,7 @@ def deploy(api: Api, name: str, replicas: int = 0) -> None:
 
 
 @MUTATING_POLICIES
-def test_what_controllers_make_from_what_a_tenant_wrote_its_policies_change(
+def test_a_tenants_policy_changes_objects_created_from_its_templates(
     cluster: GatewayCluster, root: Api
 ) -> None:
     """As sidecars are put into pods; a policy of the platform judges what becomes of each pod."""
@@ -285,7 +287,7 @@ def test_what_controllers_make_from_what_a_tenant_wrote_its_policies_change(
     root.delete("/apis/apps/v1/namespaces/default/deployments/sidecars")
 
 
-def test_a_webhook_that_hangs_holds_up_no_other_tenant(
+def test_a_hanging_webhook_delays_no_other_tenant(
     cluster: GatewayCluster, root: Api, neighbour: Api, tmp_path: Path
 ) -> None:
     """Kubernetes' controllers have a few workers each, and each waited for half a minute."""

@@ -350,7 +350,7 @@ async def test_a_late_record_of_a_successor_begins_at_its_own_namespace(desk: De
 
 @pytest.mark.usefixtures("waiting")
 @pytest.mark.parametrize("failures", [0, FAILURES_BEFORE_STATUS])
-async def test_what_waited_pays_from_its_own_though_the_process_ended_meanwhile(
+async def test_an_lnamespace_that_waited_pays_from_its_namespace_after_a_restart(
     desk: Desk, failures: int
 ) -> None:
     """The API server took no records, and with the process the start was forgotten.

@@ -44,7 +44,7 @@ def hang(waits: ReviewWaits, clock: Clock, tenant: str = "acme", writes: int = 5
         clock.time += MOST_SECONDS
 
 
-def test_one_write_waits_for_a_webhook_that_hangs_and_the_next_is_answered(
+def test_a_second_write_does_not_wait_for_a_hanging_webhook(
     waits: ReviewWaits, clock: Clock
 ) -> None:
     hang(waits, clock)
@@ -55,9 +55,7 @@ def test_one_write_waits_for_a_webhook_that_hangs_and_the_next_is_answered(
             clock.time += MOST_SECONDS
 
 
-def test_writes_wait_for_a_webhook_again_when_it_held_up_none_for_a_while(
-    waits: ReviewWaits, clock: Clock
-) -> None:
+def test_writes_wait_again_after_a_time_without_delays(waits: ReviewWaits, clock: Clock) -> None:
     hang(waits, clock)
     clock.time += 60
     with waits.waiting("acme"), waits.waiting("acme"):
@@ -76,7 +74,7 @@ def test_a_webhook_that_answers_is_asked_about_hundreds_of_pods_at_once(
     hang(waits, clock)
 
 
-def test_a_webhook_that_is_slow_all_the_time_holds_up_one_write_at_a_time(
+def test_an_always_slow_webhook_delays_at_most_one_write_at_a_time(
     waits: ReviewWaits, clock: Clock
 ) -> None:
     """It answers in time, so nothing would tell it from one that works but the time itself."""
@@ -93,7 +91,7 @@ def test_a_webhook_that_is_slow_all_the_time_holds_up_one_write_at_a_time(
     assert asked <= 100 + 2 * 5
 
 
-def test_a_write_that_fails_waits_no_more(waits: ReviewWaits, clock: Clock) -> None:
+def test_a_failed_write_releases_its_wait(waits: ReviewWaits, clock: Clock) -> None:
     with pytest.raises(ZeroDivisionError), waits.waiting("acme"):
         raise ZeroDivisionError
     hang(waits, clock, writes=1)

@@ -97,7 +97,7 @@ async def test_the_condition_of_an_earlier_version_is_replaced_and_no_other() ->
     }
 
 
-async def test_one_that_changed_meanwhile_holds_up_no_other() -> None:
+async def test_a_conflict_on_an_object_stops_no_other_object() -> None:
     policies = [policy(f"acme-{number}", condition("true")) for number in range(3)]
     upstream = Stored({POLICIES: policies}, frozenset({f"{POLICIES}/acme-0"}))
     assert len(await renewed(upstream)) == 3

@@ -183,7 +183,7 @@ def test_under_a_new_name_of_the_cluster_who_pays_pays_from_then_on() -> None:
     assert (record.cost_center, record.valid_from) == ("1", LATER)
 
 
-def test_what_the_ledger_lacks_under_any_name_is_recorded_as_it_was() -> None:
+def test_an_lnamespace_missing_under_every_name_is_recorded() -> None:
     former = [row | {"cluster_name": "old"} for row in rows_of(lnamespace())]
     newer = lnamespace(generation=4, at=4, recorded=4, cost_center="2")
     there = ClusterState((newer,), frozenset({"u"}))

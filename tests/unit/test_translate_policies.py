@@ -63,7 +63,9 @@ def test_an_unknown_namespaced_resource_is_translated() -> None:
         GroupResource("scheduling.k8s.io", "workloads"),
     ],
 )
-def test_what_passes_the_scheduler_or_displaces_others_is_hidden(hidden: GroupResource) -> None:
+def test_kinds_that_bypass_the_scheduler_or_preempt_others_are_hidden(
+    hidden: GroupResource,
+) -> None:
     assert resource_policy(hidden, namespaced=True).policy is ServingPolicy.HIDDEN
 
 

@@ -136,7 +136,7 @@ def test_users_of_the_platform_are_hidden_in_a_review(username: str, told: str |
         ({"username": "system:serviceaccount:kube-system:job-controller", "extra": {}}, False),
     ],
 )
-def test_who_writes_for_a_tenant_is_told_from_who_writes_for_all(
+def test_writers_for_one_tenant_are_distinguished_from_writers_for_all(
     user: dict[str, Any], own: bool
 ) -> None:
     read, _ = review({"request": POD["request"] | {"userInfo": user}} | ENVELOPE)

@@ -163,7 +163,9 @@ def test_two_changes_at_one_instant_count_once(ledger: Ledger) -> None:
     assert spans(ledger) == [("3", 2, None)]
 
 
-def test_one_who_ended_gives_way_to_one_who_lives_at_one_instant(ledger: Ledger) -> None:
+def test_a_living_lnamespace_takes_over_from_an_ended_one_at_the_same_instant(
+    ledger: Ledger,
+) -> None:
     ledger.append(
         [
             applied("old", 5, 2, cost_center="1"),
@@ -185,7 +187,7 @@ def test_a_predecessor_that_began_later_by_its_clock_does_not_close_who_lives(
     assert spans(ledger) == [("1", 0, 4), ("3", 4, 4.5), ("4", 4.5, 9)]
 
 
-def test_what_was_moved_keeps_its_order(ledger: Ledger) -> None:
+def test_migrated_rows_keep_their_order(ledger: Ledger) -> None:
     ledger.append([applied("old", n, n, cost_center=f"old {n}") for n in (0, 1, 5)])
     ledger.append([ended("old", 5, 6)])
     ledger.append([applied("new", n, n, cost_center=f"new {n}") for n in (2, 3, 7)])
@@ -325,7 +327,7 @@ def voiding(row_: Row) -> Row:
     return row_ | {"event_id": f"{event}/VOID", "operation": "VOID", "corrects": event}
 
 
-def test_what_somebody_else_paid_is_corrected(ledger: Ledger) -> None:
+def test_a_correction_moves_an_interval_to_another_payer(ledger: Ledger) -> None:
     first, second = applied("u", 1, 0, cost_center="1"), applied("u", 2, 4, cost_center="2")
     ledger.append([first, second])
     ledger.append([retraction("u", 1, 1, end="u/1/APPLY", cost_center="9")])
@@ -353,7 +355,7 @@ def test_an_end_of_another_time_is_told_instead(ledger: Ledger) -> None:
     assert ledger.open_rows(HERE) == []
 
 
-def test_who_pays_changes_before_the_end_is_taken_back(ledger: Ledger) -> None:
+def test_a_payer_is_corrected_before_a_reopened_end(ledger: Ledger) -> None:
     ledger.append([applied("u", 1, 0, cost_center="1"), ended("u", 1, 2)])
     ledger.append([applied("u", 2, 3, cost_center="2"), retraction("u", 2, 8, cost_center="2")])
     assert spans(ledger) == [("1", 0, 3), ("2", 3, 8), ("2", 8, None)]
