@@ -250,6 +250,7 @@ def test_a_tenants_policy_cannot_refuse_a_node_with_its_prefix(
         cluster.admin.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"a": "b"}}})
         cluster.admin.delete(f"/api/v1/nodes/{node}")
         assert "nothing here" in refusal(root.create, path, probe, status=422)
+    eventually(lambda: not is_refused(root, path, probe), what="the policy is still in force")
 
 
 def is_refused(root: Api, path: str, body: Object) -> bool:
