@@ -164,16 +164,15 @@ class WebhookHandler:
 
 
 async def _body_of(response: UpstreamResponse, most: int) -> bytes:
-    parts, size = [], 0
+    body = bytearray()
     try:
         while data := await response.take():
-            size += len(data)
-            if size > most:
+            body += data
+            if len(body) > most:
                 raise internal_error(f"the webhook answers more than {most} bytes")
-            parts.append(data)
     finally:
         response.close()
-    return b"".join(parts)
+    return bytes(body)
 
 
 def _kind_of(body: bytes) -> str:
