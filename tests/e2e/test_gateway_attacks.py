@@ -372,15 +372,6 @@ def robot_of(cluster: GatewayCluster, root: Api) -> Api:
     return robot
 
 
-@pytest.mark.parametrize(
-    ("path", "sent"),
-    [
-        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "[" * 100_000),
-        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", '{"spec":' * 100_000),
-        (rbac_path("clusterroles"), '{"rules":' * 100_000),
-        (ns_path("default", "configmaps"), '{"data":' * 100_000),
-    ],
-)
 def definition(group: str, **names: Any) -> Object:
     """Return a definition of a kind of one's own."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -424,6 +415,15 @@ def asked(cluster: GatewayCluster, word: str) -> str:
         return cluster.run("kubectl", *get).err
 
 
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "[" * 100_000),
+        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", '{"spec":' * 100_000),
+        (rbac_path("clusterroles"), '{"rules":' * 100_000),
+        (ns_path("default", "configmaps"), '{"data":' * 100_000),
+    ],
+)
 def test_a_body_nested_too_deeply_is_refused_without_an_exception(
     path: str, sent: str, root: Api, cluster: GatewayCluster
 ) -> None:
