@@ -323,6 +323,22 @@ async def test_a_failure_discards_the_events_that_were_held_back() -> None:
     watch.close()
 
 
+async def test_a_lost_position_ends_a_watch_that_has_begun_by_an_error_event() -> None:
+    """It was answered by status 410 where it was found before the answer was begun."""
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "1"), streams.open, ResumeLog())
+    watch.begin(["a", "b"])
+    for namespace in ("a", "b"):
+        streams.tell(namespace, event("ERROR", 1))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    await watch.wait_begun()
+    with pytest.raises(Refused) as refused:
+        await take(watch.lines(), 1)
+    assert refused.value.status.code == 410
+    watch.close()
+
+
 async def test_the_initial_events_end_after_those_of_all_namespaces() -> None:
     streams = Streams()
     request = WatchRequest("k", "", initial_events=True, bookmarks=True)

@@ -312,11 +312,9 @@ class MergedWatch:
                 self._refusal = error
                 self._begun.set()
             slot.release()
-            if self._queue.held_back:
-                # What is held back is newer than what this namespace still had.
-                self.fail(error)
-            else:
-                await self._queue.put(QueuedEvent(namespace, version=version, error=error))
+            # What is held back is newer than what this namespace still had.
+            self._queue.drop_held_back()
+            await self._queue.put(QueuedEvent(namespace, version=version, error=error))
         finally:
             slot.release()
 

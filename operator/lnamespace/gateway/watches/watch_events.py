@@ -64,11 +64,6 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         self._bytes = 0
         self._behind: dict[str, asyncio.TimerHandle] = {}
 
-    @property
-    def held_back(self) -> bool:
-        """Return whether events are held back."""
-        return bool(self._behind)
-
     def hold_back(self, namespace: str) -> None:
         """Hold events back until a namespace has caught up, or for five seconds."""
         if namespace not in self._behind:
@@ -90,6 +85,13 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         self._behind.clear()
         self.wake_up()
 
+    def drop_held_back(self) -> None:
+        """Drop the events that are held back, and hold nothing back any more."""
+        if self._behind:
+            self._sorted.clear()
+            self._bytes = 0
+            self.release()
+
     def wake_up(self) -> None:
         """Wake the task that waits for an event."""
         # At a full queue no task waits for an event.
@@ -101,8 +103,13 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         return len(self._sorted)
 
     def empty(self) -> bool:
-        """Return whether no event can be taken; too many events are not held back."""
-        return not self._sorted or (self.held_back and not self.full())
+        """Return whether there is nothing to get.
+
+        Events are not held back when they are too many, nor behind an error: the watch ends.
+        """
+        if not self._sorted:
+            return True
+        return bool(self._behind) and not self.full() and self._sorted[0][2].error is None
 
     def full(self) -> bool:
         """Return whether no further event may be put in."""
