@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from lnamespace.model.names import LCLUSTER_KEYS
 
 from tests.e2e.support.api import (
     APPLY,
@@ -77,6 +78,8 @@ METADATA: dict[str, Any] = {
     "tenant label changed": {"labels": {f"{GROUP}/lnamespace": "victim"}},
     "all labels removed": {"labels": None},
     "pod security lifted": {"labels": {ENFORCE: "privileged"}},
+    "devices of others": {"labels": {"resource.kubernetes.io/admin-access": "true"}},
+    "mark of an LCluster": {"annotations": {f"{LCLUSTER_KEYS}emptied": "x"}},
     "finalizer added": {"finalizers": ["example.com/for-ever"]},
 }
 

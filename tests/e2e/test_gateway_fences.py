@@ -900,6 +900,15 @@ BAD_PODS: dict[str, Object] = {
     "with the platform's driver": pod(
         volumes=[{"name": "v", "csi": {"driver": "fences.example.com"}}]
     ),
+    "with an export of a file server": pod(
+        volumes=[{"name": "v", "nfs": {"server": "10.0.0.1", "path": "/"}}]
+    ),
+    "with a disk of the cloud": pod(
+        volumes=[{"name": "v", "awsElasticBlockStore": {"volumeID": "vol-1"}}]
+    ),
+    "with a driver on the nodes": pod(
+        volumes=[{"name": "v", "flexVolume": {"driver": "example.com/driver"}}]
+    ),
     "of the node's network": pod(hostNetwork=True),
 }
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from lnamespace.model.names import LCLUSTER_KEYS
 
 from tests.e2e.support.api import (
     APPLY,
@@ -429,6 +430,13 @@ def test_a_sudoer_cannot_set_annotations_that_admission_plugins_obey(
         assert NOT_YOURS in refusal(way)
     assert sudo.patch(path, {"metadata": {"annotations": {"example.com/note": "mine"}}})
     assert admin.get(path)["metadata"]["annotations"][key] == "theirs"
+
+
+def test_the_controller_removes_the_mark_of_an_lcluster(name: str, admin: Api) -> None:
+    """Its own policy refused that, and with it every later change of the Namespace."""
+    key = f"{LCLUSTER_KEYS}emptied"
+    admin.patch(ns_path(name), {"metadata": {"annotations": {key: "x"}}})
+    eventually(lambda: key not in admin.get(ns_path(name))["metadata"]["annotations"])
 
 
 def test_a_sudoer_cannot_give_a_namespace_more_than_256_labels(

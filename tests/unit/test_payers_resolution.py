@@ -195,6 +195,14 @@ def test_group_dependent_charges_are_refused_under_sudo_with_the_reason() -> Non
     assert decided(resolve(PAYERS, alice, NOTHING)) == (ALICE.charge, "User", "")
 
 
+@pytest.mark.parametrize("hidden", [{"sudo": True}, {"pending": True}, {"crowded": True}])
+def test_a_user_with_hidden_groups_cannot_choose_the_default(hidden: dict[str, bool]) -> None:
+    """They dodged their claims by naming it under ``kubectl sudo``."""
+    found = resolve(PAYERS, Requester("bob", **hidden), UNALLOCATED)
+    assert isinstance(found, BillingRefusal)
+    assert decided(resolve(PAYERS, Requester("bob"), UNALLOCATED))[1] == "Explicit"
+
+
 def test_a_user_whose_groups_are_pending_is_not_charged_to_the_default() -> None:
     waiting = requester_of("bob", ["system:authenticated"], Names(), None)
     found = resolve(PAYERS, waiting, NOTHING)

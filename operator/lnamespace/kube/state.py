@@ -105,6 +105,10 @@ class ObservedObject(msgspec.Struct, frozen=True):
         return same_role and _scope(self.spec) == _scope(desired.spec)
 
 
+_LONGEST_UID = 64
+"""UIDs have 36 characters. Users may write a megabyte as that of an owner, in many of the objects
+with our label, which are all kept."""
+
 _object = msgspec.json.Decoder(Object)
 _anything = msgspec.json.Decoder()
 _NO_PAIRS: dict[str, str] = {}
@@ -142,7 +146,7 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
         version=version_of(meta.resource_version),
         terminating=meta.deletion_timestamp is not UNSET,
         managed=is_managed,
-        owners=tuple(reference.uid for reference in meta.owner_references),
+        owners=tuple(each.uid for each in meta.owner_references if len(each.uid) <= _LONGEST_UID),
         annotations=_select(
             meta.annotations, lambda key: is_namespace and key in managed.annotations
         ),
@@ -220,10 +224,21 @@ def _spec(obj: Object) -> bytes:
     return canonical_json(bytes(obj.spec)) if obj.spec and obj.metadata.namespace else b""
 
 
-@lru_cache(maxsize=1024)
 def canonical_json(spec: bytes) -> bytes:
-    """Return the same JSON with sorted keys, as one object in memory for all that are equal."""
+    """Return the same JSON with sorted keys, as one object in memory for all that are equal.
+
+    A spec that no profile has is not remembered: a thousand of a megabyte, of objects that their
+    namespace's users had created and deleted, took all memory.
+    """
+    return _remembered_json(spec) if len(spec) <= _LONGEST_SPEC else _sorted_json(spec)
+
+
+def _sorted_json(spec: bytes) -> bytes:
     return msgspec.json.encode(decode(_anything, spec), order="sorted")
+
+
+_LONGEST_SPEC = 16 * 1024
+_remembered_json = lru_cache(maxsize=1024)(_sorted_json)
 
 
 def spec_fields(spec: bytes) -> dict[str, Any]:

@@ -120,7 +120,9 @@ def _chosen(
         why = "asked for, and an entry allows it"
         return Resolution(_completed(asked, _agreed(_preferred(own))), source, why=why)
     fallback = home or (payers.default if payers.on_missing is Fallback.DEFAULT else None)
-    if not claims and fallback and fallback.cost_center == asked.cost_center:
+    # Who may have claims that are not seen, as under sudo, would dodge them by naming the default.
+    has_none = not claims and not (payers.entries and requester.hidden)
+    if has_none and fallback and fallback.cost_center == asked.cost_center:
         why = "asked for, and what would be without asking"
         return Resolution(_completed(asked, fallback), source, why=why)
     if payers.chooses_freely(requester):
