@@ -195,11 +195,13 @@ def test_group_dependent_charges_are_refused_under_sudo_with_the_reason() -> Non
     assert decided(resolve(PAYERS, alice, NOTHING)) == (ALICE.charge, "User", "")
 
 
-@pytest.mark.parametrize("hidden", [{"sudo": True}, {"pending": True}, {"crowded": True}])
-def test_a_user_with_hidden_groups_cannot_choose_the_default(hidden: dict[str, bool]) -> None:
+@pytest.mark.parametrize(
+    "hidden",
+    [Requester("bob", sudo=True), Requester("bob", pending=True), Requester("bob", crowded=True)],
+)
+def test_a_user_with_hidden_groups_cannot_choose_the_default(hidden: Requester) -> None:
     """They dodged their claims by naming it under ``kubectl sudo``."""
-    found = resolve(PAYERS, Requester("bob", **hidden), UNALLOCATED)
-    assert isinstance(found, BillingRefusal)
+    assert isinstance(resolve(PAYERS, hidden, UNALLOCATED), BillingRefusal)
     assert decided(resolve(PAYERS, Requester("bob"), UNALLOCATED))[1] == "Explicit"
 
 
