@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from lnamespace.translate.protocol.status import ApiStatus, Refused
 
 MOST_SECONDS = 5.0
-"""The longest that a write of theirs waits for a webhook."""
+"""The longest wait of one write, in seconds."""
 _FREE = 1
-"""How many of their writes may wait for one tenant all the time."""
+"""The writes that may wait for one tenant all the time."""
 _BURST = 10.0
 """Seconds that further writes may wait together: a ReplicaSet has hundreds of pods created at once,
 and a webhook that answers has to be asked about each."""
@@ -35,7 +35,7 @@ class _Wait:
 
 
 class ReviewWaits:
-    """Count how long writes of others than a tenant wait for its webhooks."""
+    """The waits of others' writes for the webhooks of each tenant."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now

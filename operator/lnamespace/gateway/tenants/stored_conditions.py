@@ -25,7 +25,7 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import CONDITION, expression
 
 SECONDS = 3600.0
-"""Between two passes. During an upgrade a replica of the earlier version may write after one."""
+"""Seconds between two passes: in an upgrade, a replica of the earlier version may write after one."""
 _KINDS = tuple(each for each in FIRST_KINDS if not each.plural.endswith("bindings"))
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class _Stored(msgspec.Struct, frozen=True):
 
     @property
     def holders(self) -> Iterator[tuple[tuple[str, ...], _Holder]]:
-        """Yield what has match conditions, by its path."""
+        """Yield the parts that have match conditions, each with its path."""
         yield ("spec",), self.spec
         for number, webhook in enumerate(self.webhooks or ()):
             yield ("webhooks", str(number)), webhook
@@ -63,7 +63,7 @@ _pages = msgspec.json.Decoder(_StoredPage)
 
 @dataclass(frozen=True)
 class StoredConditions:
-    """Renews the gateway's own match conditions where they are those of an earlier version.
+    """The renewal of match conditions that an earlier version of the gateway wrote.
 
     Every replica does so, and the first one wins.
 
@@ -77,7 +77,7 @@ class StoredConditions:
     label: str
 
     async def run(self) -> None:
-        """Renew the conditions now, and then for ever."""
+        """Renew the conditions now, and then every hour."""
         while True:
             for kind in _KINDS:
                 try:
