@@ -25,7 +25,7 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import CONDITION, expression
 
 SECONDS = 3600.0
-"""Seconds between two passes: in an upgrade, a replica of the earlier version may write after one."""
+"""Seconds between two passes: in an upgrade an older replica may write after one."""
 _KINDS = tuple(each for each in FIRST_KINDS if not each.plural.endswith("bindings"))
 
 log = logging.getLogger(__name__)
