@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest, parse_request
-from lnamespace.translate.protocol.resources import ResourceTable, Subresource
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType, Subresource
 from lnamespace.translate.protocol.status import Refused
 from lnamespace.translate.requests.targets import upstream_target
 
@@ -323,3 +323,11 @@ def test_a_timeout_parameter_is_a_go_duration(timeout: str) -> None:
     assert parsed(f"/version?timeout={timeout}")
     assert parsed(f"/api/v1/pods?timeout={timeout}")
     assert parsed("/api/v1/pods?watch=1&timeout=invalid")
+
+
+def test_every_verb_of_a_tenants_own_kind_is_served() -> None:
+    """Discovery lacks update and patch while the definition terminates: a finalizer stayed."""
+    verbs = frozenset({"delete", "deletecollection", "get", "list", "watch"})
+    own = ResourceType("example.com", "carts", "Cart", namespaced=False, custom=True, verbs=verbs)
+    assert own.serves_verb("patch")
+    assert not replace(own, custom=False).serves_verb("patch")

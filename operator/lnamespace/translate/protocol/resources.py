@@ -88,7 +88,9 @@ class ResourceType:
     def serves_verb(self, verb: str, subresource: str = "") -> bool:
         """Return whether the resource, or one of its subresources, has a verb."""
         if not subresource:
-            return self.verbs is None or verb in self.verbs
+            # While a definition is terminating, discovery names neither update nor patch. The API
+            # server takes both: an object's finalizers could not be removed, and nothing ended.
+            return self.verbs is None or self.custom or verb in self.verbs
         found = self.subresource(subresource)
         return (found is not None and verb in found.verbs) or self.subresources is None
 
