@@ -6,6 +6,8 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lnamespace.gateway.fairness import in_flight
 from lnamespace.gateway.fairness.in_flight import InFlight, WatchCounts
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts, MemoryLimits, RequestUsage
@@ -348,3 +350,23 @@ async def test_a_watch_releases_its_opening_slot_after_the_initial_events(told: 
     async with asyncio.timeout(10):
         await places.acquire()
     reading.cancel()
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-SMALL, 2 * SMALL)), max_size=20))
+def test_the_bytes_of_an_owner_are_the_sum_of_its_requests_under_way(
+    changes: list[tuple[str, int]],
+) -> None:
+    accounts = MemoryAccounts()
+    with ExitStack() as stack:
+        usages = list[RequestUsage]()
+        for owner, size in changes:
+            with accounts.account_for(owner, uncut) as brief:
+                brief.reserve(SMALL + 1)
+            usage = stack.enter_context(accounts.account_for(owner, uncut))
+            usages.append(usage)
+            usage.reserve(abs(size))
+            usage.release(max(-size, 0))
+        for owner in "ab":
+            under_way = sum(each.counted for each in usages if each.owner == owner)
+            assert accounts.held(owner) == under_way
+    assert [accounts.held(owner) for owner in "ab"] == [0, 0]
