@@ -1,4 +1,4 @@
-"""hack/cluster and hack/new-user.sh, run as a developer runs them: real commands and processes."""
+"""hack/cluster, hack/new-user.sh and its neighbour, as a developer runs them: real processes."""
 
 import json
 import os
@@ -20,6 +20,7 @@ from controlplane.versions import EMULATED, pinned, release
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOOL = REPOSITORY / "hack" / "cluster"
 NEW_USER = REPOSITORY / "hack" / "new-user.sh"
+TOKEN = REPOSITORY / "hack" / "service-account-kubeconfig.sh"
 DAEMONS = ("etcd", "kube-apiserver", "kube-controller-manager")
 PATIENCE = 120.0
 
@@ -408,6 +409,15 @@ def test_new_user_refuses_group_system_masters(cluster: Cluster) -> None:
     assert result.returncode == 1
     assert result.stdout == ""
     assert "system:masters group is not allowed" in result.stderr
+
+
+def test_a_service_account_has_a_private_kubeconfig_with_a_token(cluster: Cluster) -> None:
+    command = [TOKEN, "kube-system", "default"]
+    kubeconfig = Path(succeed(run(command, cluster.environment())).rstrip("\n"))
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    whoami = cluster.kubectl(f"--kubeconfig={kubeconfig}", "auth", "whoami", "-o", "json")
+    user = json.loads(whoami)["status"]["userInfo"]
+    assert user["username"] == "system:serviceaccount:kube-system:default"
 
 
 def test_new_user_without_kubeconfig_fails_and_writes_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from tests.e2e.support.api import CRD, Api, ApiError
 from tests.e2e.support.commands import REPOSITORY, Result, run
+from tests.e2e.support.logins import with_token
 from tests.e2e.support.processes import Controller, Process, Publisher, Webhook, free_port
+from tests.e2e.support.programs import TOOL
 from tests.e2e.support.waiting import eventually
 
 RELEASE_NAMESPACE = "lnamespace-system"
@@ -18,8 +20,6 @@ SERVICE_ACCOUNT = "lnamespace-controller"
 WEBHOOK_ACCOUNT = "lnamespace-webhook"
 LEDGER_ACCOUNT = "lnamespace-ledger"
 
-_TOOL = REPOSITORY / "hack" / "cluster"
-_TOKEN = REPOSITORY / "hack" / "service-account-kubeconfig.sh"
 _CHART = REPOSITORY / "charts" / "lnamespace"
 _BUILD = 1500.0
 
@@ -36,7 +36,7 @@ class Cluster:
 
     def up(self) -> None:
         """Start what is not running; the first time on a machine this builds the control plane."""
-        run(_TOOL, "up", "--dir", self.folder, timeout=_BUILD).ok()
+        run(TOOL, "up", "--dir", self.folder, timeout=_BUILD).ok()
 
     def keep_audit_log(self, policy: str) -> None:
         """Make the API server write an audit log from its first start on."""
@@ -76,7 +76,7 @@ class Cluster:
 
     def down(self) -> None:
         """Stop it and leave nothing."""
-        run(_TOOL, "down", "--dir", self.folder).ok()
+        run(TOOL, "down", "--dir", self.folder).ok()
         assert self.processes() == []
 
     def kill(self, daemon: str) -> None:
@@ -91,7 +91,7 @@ class Cluster:
     @cached_property
     def environment(self) -> dict[str, str]:
         """Return the environment of a shell after `hack/cluster env`, with a home of its own."""
-        script = run(_TOOL, "env", "--dir", self.folder).ok()
+        script = run(TOOL, "env", "--dir", self.folder).ok()
         script += '\nprintf "%s\\n" "$KUBECONFIG" "$PATH"'
         kubeconfig, path = run("/bin/sh", "-c", script).ok().splitlines()
         return {"KUBECONFIG": kubeconfig, "PATH": path, "HOME": str(self._home)}
@@ -129,7 +129,7 @@ class Cluster:
 
     def token(self, namespace: str, account: str) -> Path:
         """Return the kubeconfig of a service account."""
-        return Path(self.run(_TOKEN, namespace, account).ok().strip())
+        return with_token(self.admin, namespace, account)
 
     def run(self, *command: str | Path, stdin: str | None = None) -> Result:
         """Run a command as the administrator."""

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from tests.e2e.support.programs import REPOSITORY, is_preloaded, output
+
+__all__ = ("REPOSITORY", "Result", "environment", "run")
 
 _OWN = ("KUBECONFIG", "KUBECTL")
 
@@ -44,6 +46,9 @@ def run(
 ) -> Result:
     """Run a command to its end, whatever that is; after ``timeout`` nothing of it is left."""
     words = [str(word) for word in command]
+    if is_preloaded(words):
+        code, *told = output(words, environment(env), stdin, timeout, cwd)
+        return Result(words, code, *(each.decode().replace("\r\n", "\n") for each in told))
     process = subprocess.Popen(
         words,
         cwd=cwd,

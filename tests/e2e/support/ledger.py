@@ -16,11 +16,11 @@ from tests.e2e.support.api import GROUP, Api, Object
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, Result, environment, run
 from tests.e2e.support.processes import Publisher
+from tests.e2e.support.programs import PROGRAM, output
 from tests.e2e.support.waiting import eventually
 
 BILLINGRECORDS = f"/apis/{GROUP}/v1beta1/billingrecords"
 
-_COMMAND = REPOSITORY / ".venv" / "bin" / "lnamespace"
 _PROJECT = "fin-ops"
 
 
@@ -58,19 +58,15 @@ class Ledger:
     def command(self, *words: str) -> Result:
         """Run `lnamespace ledger`."""
         variables = {"LNAMESPACE_LEDGER_URL": self.url, **self._place, **self.variables}
-        return run(_COMMAND, "ledger", *words, env={**self.cluster.environment, **variables})
+        return run(PROGRAM, "ledger", *words, env={**self.cluster.environment, **variables})
 
     def raw(self, *words: str) -> str:
         """Return the output of `lnamespace ledger`, line ends as they are."""
         variables = {"LNAMESPACE_LEDGER_URL": self.url, **self._place, **self.variables}
-        done = subprocess.run(
-            [_COMMAND, "ledger", *words],
-            env=environment({**self.cluster.environment, **variables}),
-            capture_output=True,
-            timeout=120,
-            check=True,
-        )
-        return done.stdout.decode()
+        env = environment({**self.cluster.environment, **variables})
+        code, out, err = output([str(PROGRAM), "ledger", *words], env)
+        assert code == 0, err
+        return out.decode()
 
     def show(self, *words: str) -> list[Object]:
         """Return the events that the command prints."""

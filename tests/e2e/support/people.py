@@ -6,11 +6,10 @@ from pathlib import Path
 
 from tests.e2e.support.api import Api, ns_path
 from tests.e2e.support.cluster import Cluster
-from tests.e2e.support.commands import REPOSITORY, Result, run
+from tests.e2e.support.commands import Result, run
+from tests.e2e.support.logins import with_certificate
 
 AUTHENTICATED = "system:authenticated"
-
-_NEW_USER = REPOSITORY / "hack" / "new-user.sh"
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ class People:
         """Return a user with a certificate."""
         key = (name, *groups)
         if key not in self._known:
-            made = run(_NEW_USER, *key, env=self._cluster.environment).ok()
-            path = Path(made.rstrip("\n"))
+            path = with_certificate(self._cluster.admin, *key)
             self._known[key] = Person(user(name, *groups), path, self._cluster)
         return self._known[key]
 

@@ -16,14 +16,13 @@ from tests.e2e.support.api import (
     Api,
     ApiError,
 )
-from tests.e2e.support.commands import REPOSITORY, environment
+from tests.e2e.support.commands import environment
+from tests.e2e.support.programs import PROGRAM, Forked, started
 from tests.e2e.support.tenants import manifest
 from tests.e2e.support.waiting import eventually
 
 START = 180.0
 """Seconds; a machine that is busy with other things takes its time."""
-
-_COMMAND = str(REPOSITORY / ".venv" / "bin" / "lnamespace")
 
 
 class Process:
@@ -39,7 +38,7 @@ class Process:
         self._variables = {"KUBECONFIG": str(kubeconfig), **variables}
         self._log = log
         self._log.touch()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
 
     def start(self, more: Mapping[str, str] | None = None) -> None:
         """Start it, and wait until it does its work; ``more`` are variables."""
@@ -51,12 +50,8 @@ class Process:
         assert not self.running
         before = self.position
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                (_COMMAND, *self.words),
-                env=environment(self._variables | dict(more or {})),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+            self._process = started(
+                (str(PROGRAM), *self.words), environment(self._variables | dict(more or {})), log
             )
         return before
 
