@@ -84,7 +84,7 @@ def checks(stage: LClusterStage, world: World, now: float) -> list[Check]:
 def strays(stage: LClusterStage, world: World) -> list[str]:
     """What is upstream and belongs to no LCluster, or is the platform's and was changed."""
     living = {stage.real(name): inside.namespaces for name, inside in world.lclusters.items()}
-    wrong = [*stage.strays(living), *stage.missing()]
+    wrong = stage.strays(living)
     if stage.platform_roles() != stage.published:
         wrong.append("a ClusterRole of the platform is not what it was")
     return wrong

@@ -14,6 +14,8 @@ from tests.e2e.rights_model.history import MARGIN
 from tests.e2e.rights_model.play import Difference
 
 _TOLD = 12
+_BREATH = 0.3
+"""Seconds until what was not yet as it should be is looked at again."""
 
 
 @dataclass
@@ -83,7 +85,7 @@ class LClusterPlay:
     def _rest(self) -> None:
         """Wait until everything is as the model says."""
         started, world = time.monotonic(), self._worlds[-1]
-        asked: Sequence[Check] | None = None
+        asked: Sequence[Check] | None = ()  # first the objects alone
         while True:
             since = time.time()
             every = checks(self._stage, world, since)
@@ -99,16 +101,17 @@ class LClusterPlay:
                 ]
                 lines = "".join(f"\n  {each}" for each in told)
                 raise Difference(f"{self._patience:g} s later it is not as it should be:{lines}")
-            asked = _again(every, doubtful)
+            asked = _again(every, doubtful) if wrong else None
+            time.sleep(_BREATH if wrong else 0)
         self._worlds, self._since = [world], since
         self.report.settled.append(time.monotonic() - started)
         self.report.answers += len(every)
 
 
-def _again(every: Sequence[Check], doubtful: Sequence[Check]) -> Sequence[Check] | None:
-    """What was wrong, as it is to be now, or all if nothing is wrong any more."""
+def _again(every: Sequence[Check], doubtful: Sequence[Check]) -> Sequence[Check]:
+    """What was wrong, as it is to be now; nothing where only objects are on their way."""
     names = {each.what for each in doubtful}
-    return [each for each in every if each.what in names] or None
+    return [each for each in every if each.what in names]
 
 
 def _next_end(world: World, now: float) -> float:

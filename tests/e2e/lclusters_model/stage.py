@@ -51,6 +51,8 @@ class LClusterStage:
         for each in PEOPLE:
             self._people.person(each)
         self._books.start()
+        # Hooks of the chart make Namespaces that go some seconds later.
+        eventually(lambda: not _going(self.admin), LONG, tick=0.1)
         self.baseline = inventory(self.admin)
         self.published = self.platform_roles()
         return self
@@ -190,14 +192,11 @@ class LClusterStage:
     # --- what is there
 
     def strays(self, living: dict[str, frozenset[str]]) -> list[str]:
-        """What has come to the platform since the beginning and belongs to no LCluster."""
-        new = inventory(self.admin) - self.baseline
-        return sorted(f"{each} is nobody's" for each in new if not _owned(each, living))
-
-    def missing(self) -> list[str]:
-        """What of the platform's own is not there any more."""
-        gone = self.baseline - inventory(self.admin)
-        return sorted(f"{each} of the platform is gone" for each in gone)
+        """What came to the platform and belongs to no LCluster, and what of its own has gone."""
+        now = inventory(self.admin)
+        came = (f"{each} is nobody's" for each in now - self.baseline if not _owned(each, living))
+        gone = (f"{each} of the platform is gone" for each in self.baseline - now)
+        return sorted([*came, *gone])
 
     def platform_roles(self) -> dict[str, Object]:
         """What the roles that the platform publishes say."""
@@ -223,6 +222,12 @@ def _belongs(item: Item, kind: str, name: str) -> bool:
         return prefixed
     labelled = item.labels.get(f"{GROUP}/lcluster") == name
     return item.name.startswith(f"lnamespace:{name}:") or (prefixed and labelled)
+
+
+def _going(api: Api) -> list[str]:
+    """The Namespaces that are being deleted."""
+    found = (each["metadata"] for each in api.items(NAMESPACES))
+    return [each["name"] for each in found if "deletionTimestamp" in each]
 
 
 def _answers(api: Api) -> bool:

@@ -11,7 +11,7 @@ from tests.e2e.rights_model.questions import Question
 from tests.e2e.support.api import ApiError, Unreachable
 from tests.e2e.support.rights import Rights
 
-_PAUSE = 0.002
+_PAUSE = 0.02
 """Seconds between two questions, for others have work to do as well."""
 
 
