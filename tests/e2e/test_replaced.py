@@ -131,7 +131,8 @@ def test_a_sudoer_of_two_lnamespaces_keeps_sudo_when_the_older_is_deleted(
     tenants: Tenants, admin: Api, rights: Rights
 ) -> None:
     """The garbage collector takes what sudo needs with the last owner that it knows of."""
-    for turn in range(10):
+
+    def play(turn: int) -> None:
         who = user(f"of-two-{turn}")
         older = tenants.make("older", sudoers=[who.user])
         newer = tenants.make("newer", sudoers=[who.user])
@@ -140,6 +141,10 @@ def test_a_sudoer_of_two_lnamespaces_keeps_sudo_when_the_older_is_deleted(
         eventually(partial(_is_gone, admin, older))
         eventually(partial(rights.sudoes, who, newer))
         assert _own_bindings(admin, who.user) == own, "it was taken and made anew"
+
+    # Each waits for seconds until its Namespace is gone.
+    with ThreadPoolExecutor(10) as pool:
+        assert len(list(pool.map(play, range(10)))) == 10
 
 
 def _is_gone(admin: Api, name: str) -> bool:
