@@ -9,14 +9,14 @@ import os
 import re
 from collections.abc import Callable
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 from lnamespace.model.names import LCLUSTER_KEYS
 
 from tests.e2e.support.api import Object
-from tests.e2e.support.chart_text import complete, concise, objects
+from tests.e2e.support.chart_text import complete, concise, objects, parsed
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.instances import CHART
 
@@ -50,6 +50,7 @@ SERVED = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 SUFFIX, OTHER_SUFFIX = "loblaw.digital", "team1.example.com"
 
 
+@cache
 def rendered(cluster: Cluster, *flags: str, served: str = SERVED) -> str:
     """What the chart makes, as text."""
     words = ("helm", "template", "lnamespace", str(CHART), "-n", "lnamespace-system")
@@ -175,7 +176,7 @@ def test_mutating_policies_use_the_api_version_that_the_cluster_serves(
     served: str, used: int, cluster: Cluster
 ) -> None:
     made = rendered(cluster, *GATEWAY, served=served)
-    leading = [each for each in yaml.safe_load_all(made) if each["kind"].startswith("Mutating")]
+    leading = [each for each in parsed(made) if each["kind"].startswith("Mutating")]
     policies = [each for each in leading if "Policy" in each["kind"]]
     assert len(policies) == used
     assert {f"{each['apiVersion']}/MutatingAdmissionPolicy" for each in policies} <= {served}
@@ -186,7 +187,7 @@ def test_another_instance_differs_from_the_default_only_in_names(
 ) -> None:
     other = rendered(cluster, f"--set=apiGroupSuffix={OTHER_SUFFIX}")
     assert SUFFIX not in other.replace(LCLUSTER_KEYS, "")
-    metas = [item["metadata"] for item in yaml.safe_load_all(default) if item]
+    metas = [item["metadata"] for item in parsed(default)]
     in_namespace = {meta["name"] for meta in metas if "namespace" in meta}
     of_cluster = {meta["name"] for meta in metas} - in_namespace
     taken = "|".join(map(re.escape, of_cluster))

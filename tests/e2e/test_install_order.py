@@ -23,6 +23,7 @@ from tests.e2e.support.api import (
     rbac_path,
     unless,
 )
+from tests.e2e.support.chart_text import parsed
 from tests.e2e.support.commands import environment
 from tests.e2e.support.instances import CHART, Instance
 from tests.e2e.support.people import People, Person
@@ -310,7 +311,7 @@ def apply(release: Instance, made: str, *flags: str) -> None:
 
 def uninstalled(made: str) -> str:
     """What of it goes with `helm uninstall`: all but what is kept."""
-    items = [item for item in yaml.safe_load_all(made) if item]
+    items = parsed(made)
     kept = {"helm.sh/resource-policy": "keep"}
     gone = [item for item in items if not kept.items() <= annotations(item).items()]
     return yaml.safe_dump_all(gone)

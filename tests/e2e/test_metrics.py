@@ -12,6 +12,7 @@ import yaml
 from lnamespace.metrics.processes import PROCESSES
 
 from tests.e2e.support.api import LNAMESPACES, NAMESPACES, Api, ApiError, lns_path, rbac_path
+from tests.e2e.support.chart_text import parsed
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, run
 from tests.e2e.support.people import People, Person
@@ -180,7 +181,7 @@ def rules(cluster: Cluster, *values: str) -> list[dict[str, Any]]:
         *("helm", "template", "r", chart, "--namespace=ours", "--kube-version=1.30.0"),
         *(f"--set={flag}" for flag in flags),
     ).ok()
-    rule = next(o for o in yaml.safe_load_all(shown) if o and o["kind"] == "PrometheusRule")
+    rule = next(o for o in parsed(shown) if o["kind"] == "PrometheusRule")
     groups: list[dict[str, Any]] = rule["spec"]["groups"]
     return groups
 

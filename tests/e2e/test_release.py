@@ -14,6 +14,7 @@ import pytest
 import yaml
 from lnamespace.plugins.__main__ import PROGRAMS
 
+from tests.e2e.support.chart_text import parsed
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.commands import REPOSITORY, run
 from tests.e2e.support.people import People
@@ -111,9 +112,7 @@ def test_the_chart_names_the_image_of_its_version(dist: Path, cluster: Cluster) 
     for flags, suffix in (((), ""), ((f"--set=image.digest={digest}",), f"@{digest}")):
         words = ("helm", "template", "lnamespace", chart, "--kube-version=1.36.3")
         template = cluster.run(*words, *flags).ok()
-        deployments = [
-            item for item in yaml.safe_load_all(template) if item and item["kind"] == "Deployment"
-        ]
+        deployments = [item for item in parsed(template) if item["kind"] == "Deployment"]
         containers = [item["spec"]["template"]["spec"]["containers"][0] for item in deployments]
         images = {container["image"] for container in containers}
         assert images == {f"lnamespace:{version[1]}{suffix}"}

@@ -1,6 +1,7 @@
 """What the chart makes, as text that people review."""
 
 import json
+from functools import cache
 from typing import Any
 
 import yaml
@@ -46,7 +47,12 @@ Short.add_representer(str, _text)
 
 def objects(made: str) -> list[Object]:
     """Return the objects of a rendered chart, without what differs in every release."""
-    return [_stable(item) for item in yaml.safe_load_all(made) if item]
+    return [_stable(item) for item in parsed(made)]
+
+
+def parsed(made: str) -> list[Object]:
+    """Return all objects of a rendered chart: by libyaml, which is ten times as fast."""
+    return [item for item in yaml.load_all(made, yaml.CSafeLoader) if item]
 
 
 def _stable(item: Object) -> Object:
@@ -65,7 +71,7 @@ def _stable(item: Object) -> Object:
 
 def complete(items: list[Object]) -> str:
     """Return the objects in full."""
-    return yaml.dump_all(items, Dumper=Folded, sort_keys=False, allow_unicode=True, width=100)
+    return "---\n".join(_dumped(Folded, 100, json.dumps(item)) for item in items)
 
 
 def concise(items: list[Object]) -> str:
@@ -75,7 +81,16 @@ def concise(items: list[Object]) -> str:
     by its own name that denies everywhere.
     """
     shown = [_without_the_usual(item) for item in items if not _is_usual_binding(item)]
-    return yaml.dump_all(shown, Dumper=Short, sort_keys=False, allow_unicode=True, width=120)
+    return "---\n".join(_dumped(Short, 120, json.dumps(item)) for item in shown)
+
+
+@cache
+def _dumped(dumper: type[yaml.SafeDumper], width: int, item: str) -> str:
+    """Return the text of an object; most objects of one rendered chart are those of others too."""
+    text: str = yaml.dump(
+        json.loads(item), Dumper=dumper, sort_keys=False, allow_unicode=True, width=width
+    )
+    return text
 
 
 def _is_usual_binding(item: Object) -> bool:

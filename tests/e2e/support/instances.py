@@ -7,9 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.e2e.support.api import Api, ApiError, Object, unless
+from tests.e2e.support.chart_text import parsed
 from tests.e2e.support.cluster import LEDGER_ACCOUNT, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT, Cluster
 from tests.e2e.support.commands import REPOSITORY, Result
 from tests.e2e.support.processes import (
@@ -185,11 +184,10 @@ class Instance:
     def objects(self) -> set[tuple[str, str, str]]:
         """Return the kind, the namespace and the name of each object of the release."""
         command = ("helm", "get", "manifest", self.release, "-n", self.namespace)
-        found = yaml.safe_load_all(self.cluster.run(*command).ok())
+        found = parsed(self.cluster.run(*command).ok())
         return {
             (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"])
             for item in found
-            if item
         }
 
     def trusted(self) -> bool:
