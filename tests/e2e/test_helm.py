@@ -112,26 +112,6 @@ def test_the_chart_passes_lint_and_renders(release: Instance) -> None:
     assert "kind: Deployment" in release.cluster.run("helm", "template", "x", str(CHART)).ok()
 
 
-@pytest.mark.parametrize(
-    ("setting", "told"),
-    [
-        ("apiGroupSuffix=Loblaw", "apiGroupSuffix"),
-        ("sudoersGroupFormat=system:{name}", "sudoersGroupFormat"),
-        ("sudoersGroupFormat=all-sudoers", "sudoersGroupFormat"),
-        ("controller.replicas=0", "replicas"),
-        ("controller.classNames={Gold}", "classNames"),
-        ("webhook.url=http://x", "url"),
-        ("controler.replicas=1", "controler"),
-        ("reservedNames=null", "missing property 'reservedNames'"),
-        ("policies.confineController=null", "missing property 'confineController'"),
-        ("ledger.deploy=true,ledger.url=postgresql+psycopg://db/x", "ledger.clusterName is needed"),
-    ],
-)
-def test_an_invalid_value_is_refused_by_name(setting: str, told: str, release: Instance) -> None:
-    flags = ("--create-namespace", "--dry-run=client", "--set", setting)
-    assert told in release.helm("install", *flags).refused()
-
-
 def test_the_chart_can_be_installed_into_an_empty_cluster(
     release: Instance, admin: Api, alice: Person, rights: Rights, measurements: Measurements
 ) -> None:
