@@ -1306,6 +1306,63 @@ def test_a_service_cannot_take_addresses_or_classes_of_others(tenant: Api) -> No
         refusal(tenant.create, services, bad, dryRun="All")
 
 
+BALANCED = {"type": "LoadBalancer", "loadBalancerClass": f"{TENANT}-example.com/own"}
+INGRESSES = f"{NETWORKING}/namespaces/{HOME}/ingresses"
+
+
+def balanced(*entries: Object) -> Object:
+    return {"status": {"loadBalancer": {"ingress": list(entries)}}}
+
+
+def ingress(name: str, **spec: Any) -> Object:
+    backend = {"service": {"name": "s", "port": {"number": 80}}}
+    return {"metadata": {"name": name}, "spec": {"defaultBackend": backend} | spec}
+
+
+@pytest.fixture
+def balancers(admin: Api) -> Iterator[dict[str, str]]:
+    """Services and Ingresses of the tenant's own class, and of the platform's, by their paths."""
+    own, platforms = f"{TENANT}-own", "nginx"
+    services = ns_path(HOME, "services")
+    made = {
+        "own service": (services, service(**BALANCED)),
+        "service": (services, service(type="LoadBalancer")),
+        "own ingress": (INGRESSES, ingress("own", ingressClassName=own)),
+        "ingress": (INGRESSES, ingress("platforms", ingressClassName=platforms)),
+    }
+    made["service"][1]["metadata"]["name"] = "platforms"
+    paths = {what: f"{at}/{body['metadata']['name']}" for what, (at, body) in made.items()}
+    for at, body in made.values():
+        admin.create(at, body)
+    yield paths
+    for path in paths.values():
+        admin.remove(path)
+
+
+@pytest.mark.parametrize("what", ["own service", "service", "own ingress", "ingress"])
+def test_only_the_platform_writes_addresses_of_load_balancers(
+    tenant: Api, admin: Api, balancers: dict[str, str], what: str
+) -> None:
+    """kube-proxy takes traffic for an address in a Service's status, whatever its class."""
+    path = f"{balancers[what]}/status"
+    address, host = {"ip": "203.0.113.7"}, {"hostname": "lb.example.com"}
+    words = "only the platform writes the addresses"
+    assert words in refusal(tenant.patch, path, balanced(address), dryRun="All")
+    assert words in refusal(tenant.patch, path, balanced(host, address), dryRun="All")
+    if what.startswith("own"):
+        tenant.patch(path, balanced(host), dryRun="All")
+    else:
+        assert words in refusal(tenant.patch, path, balanced(host), dryRun="All")
+    written = admin.patch(path, balanced(address))
+    condition = {"type": "Ready", "status": "True", "reason": "Because", "message": ""}
+    if "service" in what:
+        written["status"]["conditions"] = [condition | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    written["metadata"].setdefault("annotations", {})["a"] = "b"
+    tenant.replace(path, written, dryRun="All")
+    if not what.startswith("own"):
+        assert words in refusal(tenant.patch, path, balanced(), dryRun="All")
+
+
 def test_a_tenant_cannot_declare_capacity_for_a_platform_storage_class(tenant: Api) -> None:
     capacities = f"{STORAGE}/namespaces/{HOME}/csistoragecapacities"
     good = {"metadata": {"name": "c"}, "storageClassName": f"{TENANT}-s", "capacity": "1Gi"}

@@ -12,6 +12,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.certificates import signer_down
 from lnamespace.translate.objects.confinement.volumes import empty_class
+from lnamespace.translate.objects.load_balancers import addresses_down
 from lnamespace.translate.objects.quotas import resource_key_down
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.spellings import CLUSTER_ROLE_NAME
@@ -111,6 +112,7 @@ PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
         "VolumeAttributesClass": own,
         "Reason": text_down,
     },
+    ("", "services"): {"External-IP": addresses_down},
     ("", "resourcequotas"): {"Request": _quantities, "Limit": _quantities},
     ("apps", "controllerrevisions"): {"Controller": _object},
     ("certificates.k8s.io", "certificatesigningrequests"): {
@@ -120,7 +122,7 @@ PRINTED_NAMES: Mapping[tuple[str, str], Mapping[str, Speller]] = {
     ("events.k8s.io", "events"): _EVENTS,
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): {"PriorityLevel": own},
     ("networking.k8s.io", "ingressclasses"): {"Parameters": _object, "Controller": _prefixed},
-    ("networking.k8s.io", "ingresses"): {"Class": own},
+    ("networking.k8s.io", "ingresses"): {"Address": addresses_down, "Class": own},
     ("networking.k8s.io", "ipaddresses"): {"ParentRef": _parent},
     ("node.k8s.io", "runtimeclasses"): {"Handler": own},
     ("resource.k8s.io", "resourceslices"): {"Node": own, "Driver": own},

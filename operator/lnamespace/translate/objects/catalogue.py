@@ -21,6 +21,7 @@ from lnamespace.translate.objects.fields.cluster import (
 from lnamespace.translate.objects.fields.volumes import VOLUME_ANNOTATIONS, VOLUMES
 from lnamespace.translate.objects.fields.workloads import WORKLOADS
 from lnamespace.translate.objects.involved import EventTranslator
+from lnamespace.translate.objects.load_balancers import BalancedTranslator
 from lnamespace.translate.objects.metadata import (
     WholeObjectTranslator,
     metadata_translator,
@@ -104,6 +105,8 @@ def _built(key: tuple[str, str], rules: Mapping[str, FieldRule]) -> ObjectTransl
             return VolumeTranslator(rules)
         case ("", "secrets"):
             return SecretTranslator(rules)
+        case ("", "services") | ("networking.k8s.io", "ingresses"):
+            return BalancedTranslator(rules)
         case ("rbac.authorization.k8s.io", "clusterroles"):
             return ClusterRoleTranslator(rules)
         case ("", "events"):

@@ -6,6 +6,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.objects.fields.workloads import CONDITIONS
 from lnamespace.translate.objects.json_text import JsonText
 from lnamespace.translate.objects.labels import TenantSelector
+from lnamespace.translate.objects.load_balancers import BalancedAddress
 from lnamespace.translate.objects.match_rules import MatchRuleTranslator
 from lnamespace.translate.objects.metadata import AnnotationRules
 from lnamespace.translate.objects.paths import translator_at
@@ -23,7 +24,7 @@ from lnamespace.translate.objects.spellings import (
     USER_GROUP,
 )
 from lnamespace.translate.objects.texts import TEXT, NamespaceCondition
-from lnamespace.translate.objects.translators import ListTranslator, ObjectTranslator
+from lnamespace.translate.objects.translators import FieldRule, ListTranslator, ObjectTranslator
 
 _SUBJECTS = ListTranslator(SubjectTranslator())
 _ROLE = translator_at({"rules[].apiGroups[]": GROUP})
@@ -99,13 +100,17 @@ _ENDPOINTS = translator_at(
         "subsets[].notReadyAddresses[].targetRef": REFERENCE,
     }
 )
+_BALANCER: Mapping[str, FieldRule] = {"status.loadBalancer.ingress[]": BalancedAddress()}
 NETWORK: Mapping[tuple[str, str], ObjectTranslator] = {
     ("", "endpoints"): _ENDPOINTS,
     # The controllers of the platform watch all Services, and take those of their class.
-    ("", "services"): translator_at({"spec.loadBalancerClass": PREFIXED, **CONDITIONS}),
+    ("", "services"): translator_at(
+        {"spec.loadBalancerClass": PREFIXED, **CONDITIONS, **_BALANCER}
+    ),
     ("discovery.k8s.io", "endpointslices"): translator_at({"endpoints[].targetRef": REFERENCE}),
     ("networking.k8s.io", "ingresses"): translator_at(
         {
+            **_BALANCER,
             "spec.ingressClassName": INGRESS_CLASS_NAME,
             "spec.defaultBackend.resource.apiGroup": GROUP,
             "spec.rules[].http.paths[].backend.resource.apiGroup": GROUP,
