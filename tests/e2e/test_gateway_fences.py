@@ -38,7 +38,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, Cluster
 from tests.e2e.support.instances import CHART
-from tests.e2e.support.versions import DEVICES, serves, since
+from tests.e2e.support.versions import DEVICES, is_since, serves, since
 from tests.e2e.support.waiting import eventually
 
 GATEWAY = f"system:serviceaccount:{RELEASE_NAMESPACE}:lnamespace-gateway"
@@ -55,6 +55,8 @@ TENANTS = {
 POLICIES = (
     "policy-gateway",
     "policy-gateway-kinds",
+    "policy-lclusters-classes",
+    "policy-lclusters-kinds",
     "policy-lclusters-objects",
     "policy-lclusters-pods",
 )
@@ -64,6 +66,18 @@ VALUES = (
     "--set=webhook.url=https://127.0.0.1:1",
     "--set=gateway.allow.noKindNames={certificates}",
     "--set=forbiddenLabels={engine.example.com/}",
+    "--set=gateway.published.customResources[0].group=published.example.com",
+    "--set=gateway.published.customResources[0].namespaced={things}",
+    "--set=gateway.published.storageClasses={standard,archive-*}",
+    "--set=gateway.published.ingressClasses={nginx,f*}",
+    "--set=gateway.published.runtimeClasses={sandbox}",
+    "--set=gateway.published.priorityClasses={system-*,batch-*}",
+    "--set=gateway.published.clusterRoles={platform-reader}",
+    *(
+        f"--set=gateway.published.{each}={{gold,f*}}"
+        for each in ("deviceClasses", "volumeAttributesClasses")
+        if is_since("1.34")
+    ),
 )
 STRATEGIC = "application/strategic-merge-patch+json"
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -874,6 +888,12 @@ def _affinity(kind: str, **term: Any) -> Object:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [whole]}}
 
 
+def devices(class_name: str) -> Object:
+    """A pod with devices by the name of their class, as an extended resource."""
+    limits = {f"deviceclass.resource.kubernetes.io/{class_name}": "1"}
+    return pod(containers=[{"name": "c", "image": "i", "resources": {"limits": limits}}])
+
+
 GOOD_PODS: dict[str, Object] = {
     "a pod": pod(),
     "a pod that tolerates what all do": pod(
@@ -886,6 +906,18 @@ GOOD_PODS: dict[str, Object] = {
     "a pod with a driver that is not there": pod(
         volumes=[{"name": "v", "csi": {"driver": f"{TENANT}-example.com"}}]
     ),
+    "a pod with volumes that hurt nobody": pod(
+        volumes=[
+            {"name": "a", "configMap": {"name": "c"}},
+            {"name": "b", "emptyDir": {}},
+            {"name": "c", "persistentVolumeClaim": {"claimName": "c"}},
+            {"name": "d", "secret": {"secretName": "s"}},
+            {"name": "e", "downwardAPI": {"items": []}},
+            {"name": "f", "projected": {"sources": [{"configMap": {"name": "c"}}]}},
+            {"name": "g"},
+        ]
+    ),
+    "a pod of its own class of devices": devices(f"{TENANT}-gpu"),
 }
 BAD_PODS: dict[str, Object] = {
     "on a node of its choice": pod(nodeName="node-1"),
@@ -909,7 +941,9 @@ BAD_PODS: dict[str, Object] = {
     "with a driver on the nodes": pod(
         volumes=[{"name": "v", "flexVolume": {"driver": "example.com/driver"}}]
     ),
+    "with a repository": pod(volumes=[{"name": "v", "gitRepo": {"repository": "https://x/y"}}]),
     "of the node's network": pod(hostNetwork=True),
+    "of a class of devices that is not published": devices("platinum"),
 }
 
 
@@ -939,6 +973,20 @@ def test_a_tenant_pod_cannot_mount_trust_bundles_of_others(tenant: Api, case: st
     if "clusterTrustBundle" not in repr(made["spec"]["volumes"]):
         pytest.skip("this API server drops the field")  # without ClusterTrustBundleProjection
     refusal(tenant.create, ns_path(HOME, "pods"), FOREIGN_BUNDLES[case], dryRun="All")
+
+
+@pytest.mark.parametrize("signer", ["kubernetes.io/kube-apiserver-client-pod", f"{OTHER}-a.b/c"])
+def test_no_signer_of_others_signs_for_a_tenants_pod(tenant: Api, signer: str) -> None:
+    def certified(name: str) -> Object:
+        certificate = {"signerName": name, "keyType": "ED25519", "credentialBundlePath": "b"}
+        sources = [{"podCertificate": certificate}]
+        return pod(volumes=[{"name": "v", "projected": {"sources": sources}}])
+
+    pods = ns_path(HOME, "pods")
+    made = tenant.create(pods, certified(f"{TENANT}-example.com/own"), dryRun="All")
+    if "podCertificate" not in repr(made["spec"]["volumes"]):
+        pytest.skip("this API server drops the field")
+    assert "no signer" in refusal(tenant.create, pods, certified(signer), dryRun="All")
 
 
 @pytest.mark.parametrize("case", [*GOOD_PODS])
@@ -1093,9 +1141,13 @@ def test_a_claim_may_refer_only_to_volumes_of_the_tenant(tenant: Api) -> None:
         claim(volumeName=f"{TENANT}-v"),
         claim(storageClassName="standard"),
         claim(storageClassName=f"lcluster.{TENANT}"),
+        claim(storageClassName="archive-cold"),
+        claim(volumeAttributesClassName=f"{TENANT}-gold"),
     ):
         tenant.create(claims, good, dryRun="All")
     for bad in (
+        claim(storageClassName="platinum"),
+        *([claim(volumeAttributesClassName="platinum")] if is_since("1.34") else []),
         claim(volumeName=f"{OTHER}-v"),
         claim(volumeName="disk-1"),
         claim(storageClassName=""),
@@ -1216,8 +1268,8 @@ def test_no_share_is_more_than_the_total(other_lcluster: None, admin: Api) -> No
 
 @DEVICES
 @pytest.mark.usefixtures("other_lcluster")
-def test_a_device_request_cannot_use_a_class_of_another_tenant(tenant: Api) -> None:
-    devices = "/apis/resource.k8s.io/v1/namespaces/" + HOME
+def test_a_device_request_cannot_use_a_class_of_others(tenant: Api, admin: Api) -> None:
+    space = "/apis/resource.k8s.io/v1/namespaces/" + HOME
 
     def asked(owner: str) -> Iterator[tuple[str, Object]]:
         """Ask for devices of a class in each way that there is."""
@@ -1227,9 +1279,9 @@ def test_a_device_request_cannot_use_a_class_of_another_tenant(tenant: Api) -> N
             {"name": "a", "firstAvailable": [{"name": "b", **exact}]},
         ):
             spec = {"devices": {"requests": [request]}}
-            yield f"{devices}/resourceclaims", {"metadata": {"name": "x"}, "spec": spec}
+            yield f"{space}/resourceclaims", {"metadata": {"name": "x"}, "spec": spec}
             template = {"metadata": {"name": "x"}, "spec": {"spec": spec}}
-            yield f"{devices}/resourceclaimtemplates", template
+            yield f"{space}/resourceclaimtemplates", template
         limits = {f"deviceclass.resource.kubernetes.io/{owner}-gpu": "1"}
         container = {"name": "c", "image": "i", "resources": {"limits": limits}}
         of_pod = {"metadata": {"name": "x"}, "spec": {"containers": [container]}}
@@ -1242,10 +1294,17 @@ def test_a_device_request_cannot_use_a_class_of_another_tenant(tenant: Api) -> N
             return error.message.endswith("device class not found")
         return False
 
-    for path, body in asked(OTHER):
-        eventually(partial(refused, path, body), what=f"{path} takes devices of another")
-    for path, body in asked(TENANT):
-        tenant.create(path, body, dryRun="All")
+    # Names that begin with f are published, but not those of another LCluster.
+    for owner in (OTHER, "platinum"):
+        for path, body in asked(owner):
+            eventually(partial(refused, path, body), what=f"{path} takes devices of another")
+    for owner in (TENANT, "fast"):
+        for path, body in asked(owner):
+            tenant.create(path, body, dryRun="All")
+    # For an extended resource that a class of the platform takes.
+    scheduler = admin.acting("system:kube-scheduler", "system:masters")
+    (path, body), *_ = asked("platinum")
+    scheduler.create(path, body, dryRun="All")
 
 
 def test_a_role_binding_may_refer_only_to_subjects_of_the_tenant(tenant: Api) -> None:
@@ -1267,6 +1326,22 @@ def test_a_role_binding_may_refer_only_to_subjects_of_the_tenant(tenant: Api) ->
         {"kind": "ServiceAccount", "name": "x", "namespace": ACCOUNTS},
     ):
         refusal(tenant.create, bindings, _binding("b", [bad]), dryRun="All")
+
+
+def test_a_role_binding_names_no_cluster_role_of_others(tenant: Api) -> None:
+    """Who has a role may ask for its rules, with the names in them, and whether there is one."""
+    bindings = rbac_path("rolebindings", namespace=HOME)
+
+    def binding(kind: str, name: str) -> Object:
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        return _binding("b", []) | {"roleRef": reference}
+
+    for good in ("admin", "system:auth-delegator", f"{TENANT}-deployer", "platform-reader"):
+        tenant.create(bindings, binding("ClusterRole", good), dryRun="All")
+    tenant.create(bindings, binding("Role", "deployer"), dryRun="All")
+    for bad in (f"{OTHER}-deployer", "platform-break-glass", f"{TENANT}x-deployer"):
+        words = refusal(tenant.create, bindings, binding("ClusterRole", bad), dryRun="All")
+        assert "roleRef" in words
 
 
 def test_only_the_platform_may_change_the_binding_of_a_tenants_account(
@@ -1304,6 +1379,242 @@ def test_a_service_cannot_take_addresses_or_classes_of_others(tenant: Api) -> No
         service(type="ExternalName", externalName="localhost"),
     ):
         refusal(tenant.create, services, bad, dryRun="All")
+
+
+RUNTIMES = "/apis/node.k8s.io/v1/runtimeclasses"
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+def test_a_pod_runs_in_no_sandbox_that_is_not_published(tenant: Api, admin: Api) -> None:
+    names = ("sandbox", "privileged", f"{TENANT}-own", f"{OTHER}-own")
+    for name in names:
+        admin.create(RUNTIMES, {"metadata": {"name": name}, "handler": "x"})
+    pods, words = ns_path(HOME, "pods"), "RuntimeClass not found (gateway.published"
+    try:
+        for name in names:
+            eventually(
+                partial(
+                    unless,
+                    "RuntimeClass",
+                    admin.create,
+                    ns_path("default", "pods"),
+                    pod(runtimeClassName=name),
+                    dryRun="All",
+                )
+            )
+        for name in ("sandbox", f"{TENANT}-own"):
+            tenant.create(pods, pod(runtimeClassName=name), dryRun="All")
+        for name in ("privileged", f"{OTHER}-own"):
+            assert words in refusal(tenant.create, pods, pod(runtimeClassName=name), dryRun="All")
+    finally:
+        for name in names:
+            admin.remove(f"{RUNTIMES}/{name}")
+
+
+def test_a_pod_displaces_nobody_by_a_class_of_the_platform(tenant: Api, admin: Api) -> None:
+    """Also by one of a low value: pods without a class have 0."""
+    never, lower = "Never", "PreemptLowerPriority"
+    classes = {
+        "batch-patient": (900, never, True),
+        "batch-idle": (-10, lower, True),
+        "batch-rude": (900, lower, False),
+        "secret-patient": (900, never, False),
+    }
+    for name, (value, policy, _) in classes.items():
+        body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
+        admin.create(PRIORITIES, body)
+    pods = ns_path(HOME, "pods")
+
+    def refused(name: str) -> bool:
+        try:
+            tenant.create(pods, pod(priorityClassName=name), dryRun="All")
+        except ApiError as error:
+            return "displace no others" in error.message
+        return False
+
+    def accepted(name: str) -> bool:
+        return unless("Forbidden", tenant.create, pods, pod(priorityClassName=name), dryRun="All")
+
+    try:
+        for name, (_, _, allowed) in classes.items():
+            eventually(partial(accepted if allowed else refused, name), what=name)
+        default = {"metadata": {"name": "everybodys"}, "value": 5, "globalDefault": True}
+        admin.create(PRIORITIES, default)
+
+        def given() -> bool:
+            made = tenant.create(pods, pod(), dryRun="All")
+            return bool(made["spec"].get("priorityClassName") == "everybodys")
+
+        eventually(given, what="a pod that names no class is not given the default one")
+    finally:
+        for name in (*classes, "everybodys"):
+            admin.remove(f"{PRIORITIES}/{name}")
+
+
+@pytest.mark.usefixtures("other_lcluster")
+def test_an_ingress_names_no_class_that_is_not_published(tenant: Api, admin: Api) -> None:
+    def refused(body: Object) -> bool:
+        try:
+            tenant.create(INGRESSES, body, dryRun="All")
+        except ApiError as error:
+            return "spec.ingressClassName: not found" in error.message
+        return False
+
+    for good in (f"{TENANT}-own", "nginx", "fast"):
+        tenant.create(INGRESSES, ingress("i", ingressClassName=good), dryRun="All")
+    tenant.create(INGRESSES, ingress("i"), dryRun="All")
+    for bad in ("internal", f"{OTHER}-own"):
+        eventually(partial(refused, ingress("i", ingressClassName=bad)), what=bad)
+        annotated = ingress("i")
+        annotated["metadata"]["annotations"] = {"kubernetes.io/ingress.class": bad}
+        assert refused(annotated)
+    admin.create(INGRESSES, ingress("old", ingressClassName="internal"))
+    try:
+        tenant.patch(f"{INGRESSES}/old", {"metadata": {"labels": {"a": "b"}}}, dryRun="All")
+    finally:
+        admin.delete(f"{INGRESSES}/old")
+
+
+GROUPS_OF_KINDS = {
+    "operators.example.com": False,
+    f"{OTHER}-example.com": False,
+    f"{TENANT}x-example.com": False,
+    f"{TENANT}-example.com": True,
+    "published.example.com": True,
+}
+"""Groups of CustomResourceDefinitions, and whether the tenant may write their kinds."""
+
+
+@pytest.fixture(scope="module")
+def kinds(admin: Api) -> Iterator[None]:
+    """Define a kind in each group, as platforms and other tenants do."""
+    names = [f"things.{group}" for group in GROUPS_OF_KINDS]
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for name, group in zip(names, GROUPS_OF_KINDS, strict=True):
+        spec = {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [version | {"schema": {"openAPIV3Schema": schema}}],
+        }
+        admin.create(CRDS, {"metadata": {"name": name}, "spec": spec})
+    for group in GROUPS_OF_KINDS:
+        eventually(partial(served, admin, group), what=f"{group} is not served")
+    yield
+    for name in names:
+        admin.remove(f"{CRDS}/{name}")
+
+
+def served(admin: Api, group: str) -> bool:
+    return admin.status(things(group)) == 200
+
+
+def things(group: str) -> str:
+    return f"/apis/{group}/v1/namespaces/{HOME}/things"
+
+
+@pytest.mark.usefixtures("kinds")
+@pytest.mark.parametrize("group", [*GROUPS_OF_KINDS])
+def test_a_tenant_writes_no_kind_that_lclusters_do_not_have(
+    tenant: Api, admin: Api, group: str
+) -> None:
+    """An operator of the platform acts by its own rights on what is written, and a finalizer on an
+    object of another tenant's kind would hold up that one's deletion."""
+    path, words = things(group), "LClusters do not have this kind"
+    body = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "x"}}
+    admin.create(path, body)
+    other = body | {"metadata": {"name": "y"}}
+    if GROUPS_OF_KINDS[group]:
+        tenant.create(path, other, dryRun="All")
+        tenant.patch(f"{path}/x", {"spec": {"a": "b"}})
+        tenant.patch(f"{path}/x/status", {"status": {"a": "b"}})
+    else:
+        assert words in refusal(tenant.create, path, other, dryRun="All")
+        assert words in refusal(tenant.patch, f"{path}/x", {"spec": {"a": "b"}})
+        assert words in refusal(tenant.patch, f"{path}/x/status", {"status": {"a": "b"}})
+    # What is there can go, and Kubernetes' controllers write what they must.
+    collector = admin.acting(
+        "system:serviceaccount:kube-system:generic-garbage-collector", "system:masters"
+    )
+    collector.patch(f"{path}/x", {"metadata": {"finalizers": ["example.com/x"]}}, dryRun="All")
+    tenant.delete(f"{path}/x")
+
+
+def labelled(label: str, **fields: Any) -> Object:
+    return {"metadata": {"name": "ghost", "labels": {label: TENANT}}} | fields
+
+
+@pytest.mark.parametrize("label", [LABEL, "example.com/lcluster"])
+def test_a_tenant_hides_nothing_from_the_owner_of_its_lcluster(
+    tenant: Api, admin: Api, label: str
+) -> None:
+    """What has the label counts as the platform's, and the gateway shows it to nobody."""
+    containers = [{"name": "c", "image": "i"}]
+    template: Object = {
+        "metadata": {"labels": {"a": "b", label: TENANT}},
+        "spec": {"containers": containers},
+    }
+    selector = {"selector": {"matchLabels": {"a": "b"}}}
+    job = {"template": {"spec": template["spec"] | {"restartPolicy": "Never"}}}
+    apps, batch = f"/apis/apps/v1/namespaces/{HOME}", f"/apis/batch/v1/namespaces/{HOME}"
+    named = {"metadata": {"name": "ghost"}}
+    claim_template = claim() | {"metadata": {"name": "c", "labels": {label: TENANT}}}
+    stateful = {"serviceName": "s", "template": {**template, "metadata": {"labels": {"a": "b"}}}}
+    for path, body in (
+        (ns_path(HOME, "pods"), labelled(label, spec={"containers": containers})),
+        (ns_path(HOME, "configmaps"), labelled(label)),
+        (f"{apps}/deployments", named | {"spec": selector | {"template": template}}),
+        (ns_path(HOME, "replicationcontrollers"), named | {"spec": {"template": template}}),
+        (
+            f"{apps}/statefulsets",
+            named | {"spec": selector | stateful | {"volumeClaimTemplates": [claim_template]}},
+        ),
+        (
+            f"{batch}/cronjobs",
+            named
+            | {
+                "spec": {
+                    "schedule": "@daily",
+                    "jobTemplate": {"metadata": {"labels": {label: TENANT}}, "spec": job},
+                }
+            },
+        ),
+        (
+            f"{batch}/jobs",
+            named
+            | {"spec": {"template": job["template"] | {"metadata": {"labels": {label: TENANT}}}}},
+        ),
+    ):
+        if label == LABEL:
+            assert "is the platform's" in refusal(tenant.create, path, body, dryRun="All"), path
+        else:
+            tenant.create(path, body, dryRun="All")
+    # What the platform has put there with the label may be changed otherwise.
+    path = ns_path(HOME, "configmaps")
+    admin.create(path, labelled(LABEL))
+    try:
+        tenant.patch(f"{path}/ghost", {"data": {"a": "b"}})
+        tenant.patch(f"{path}/ghost", {"metadata": {"labels": {LABEL: None}}}, dryRun="All")
+    finally:
+        admin.delete(f"{path}/ghost")
+
+
+def test_a_token_of_a_tenant_tells_of_no_node(tenant: Api, admin: Api) -> None:
+    admin.create("/api/v1/nodes", {"metadata": {"name": "worker-7"}})
+    path = ns_path(HOME, "serviceaccounts", "robot/token")
+
+    def bound(kind: str, name: str) -> Object:
+        return {"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": kind, "name": name}}}
+
+    try:
+        for name in ("worker-7", "none"):
+            words = refusal(tenant.create, path, bound("Node", name))
+            assert "bound to its Pods and Secrets only" in words
+        tenant.create(path, {"spec": {}})
+        refusal(tenant.create, path, bound("Secret", "none"), status=404)
+    finally:
+        admin.delete("/api/v1/nodes/worker-7")
 
 
 BALANCED = {"type": "LoadBalancer", "loadBalancerClass": f"{TENANT}-example.com/own"}
@@ -1356,7 +1667,9 @@ def test_only_the_platform_writes_addresses_of_load_balancers(
     written = admin.patch(path, balanced(address))
     condition = {"type": "Ready", "status": "True", "reason": "Because", "message": ""}
     if "service" in what:
-        written["status"]["conditions"] = [condition | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]
+        written["status"]["conditions"] = [
+            condition | {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+        ]
     written["metadata"].setdefault("annotations", {})["a"] = "b"
     tenant.replace(path, written, dryRun="All")
     if not what.startswith("own"):

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from lnamespace.kube.prefixed import ALL_KINDS
-from lnamespace.translate.protocol.policies import resource_policy
+from lnamespace.translate.protocol.policies import (
+    BUILT_IN_GROUPS,
+    hidden_in_namespaces,
+    resource_policy,
+)
 from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,3 +151,17 @@ def test_the_gateway_may_impersonate_service_accounts_but_no_users() -> None:
     }
     itself = roles()["lnamespace:gateway-itself"]
     assert [rule["resourceNames"] for rule in itself] == [["lnamespace-gateway"]]
+
+
+def listed_in_helpers(name: str) -> set[str]:
+    """A list in _gateway.tpl, which is YAML without any expression."""
+    text = (ROOT / "charts" / "lnamespace" / "templates" / "_gateway.tpl").read_text()
+    found = re.search(rf'define "lnamespace.{name}" -}}}}\n(.*?)\{{\{{', text, re.DOTALL)
+    assert found
+    return set(yaml.safe_load(found[1]))
+
+
+def test_the_policy_of_kinds_knows_the_groups_and_hidden_kinds_of_the_gateway() -> None:
+    assert listed_in_helpers("builtInGroups") == BUILT_IN_GROUPS
+    hidden = {f"{each.group}/{each.plural}" for each in hidden_in_namespaces()}
+    assert listed_in_helpers("hiddenKinds") == hidden

@@ -70,7 +70,8 @@ spec:
 {{- end }}
 
 {{/* A policy up to its variables, for what is written into the Namespaces of LClusters. Takes a dict of root, name,
-group, resources and operations; without conditions, it is for everybody. */}}
+group, resources and operations; without conditions, it is for everybody, without a scope for what stands in the
+Namespaces and for these. */}}
 {{- define "lnamespace.tenantPolicy" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -94,6 +95,9 @@ spec:
         apiVersions: ["*"]
         operations: {{ .operations | toJson }}
         resources: {{ .resources | toJson }}
+        {{- with .scope }}
+        scope: {{ . }}
+        {{- end }}
   variables:
     - name: tenant
       expression: namespaceObject.metadata.labels['{{ include "lnamespace.lclusterLabel" .root }}']
@@ -135,4 +139,63 @@ spec:
 {{- $version = printf "admissionregistration.k8s.io/%s" $version }}
 {{- if $.Capabilities.APIVersions.Has (printf "%s/MutatingAdmissionPolicy" $version) }}{{ $version }}{{ break }}{{ end }}
 {{- end }}
+{{- end }}
+
+{{/* CEL: it is written by an account of the LCluster whose Namespace it is in: one of its pods', or that by which the
+gateway acts. A condition knows the Namespace by its name only. */}}
+{{- define "lnamespace.byTenants" -}}
+request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace.split('-')[0] + '-')
+|| request.userInfo.username == 'system:serviceaccount:{{ include "lnamespace.clustersNamespace" . }}:' + request.namespace.split('-')[0]
+{{- end }}
+
+{{/* The API groups of kube-apiserver itself: as BUILT_IN_GROUPS in translate/protocol/policies.py. */}}
+{{- define "lnamespace.builtInGroups" -}}
+- ""
+- admissionregistration.k8s.io
+- apiextensions.k8s.io
+- apiregistration.k8s.io
+- apps
+- authentication.k8s.io
+- authorization.k8s.io
+- autoscaling
+- batch
+- certificates.k8s.io
+- coordination.k8s.io
+- discovery.k8s.io
+- events.k8s.io
+- flowcontrol.apiserver.k8s.io
+- internal.apiserver.k8s.io
+- networking.k8s.io
+- node.k8s.io
+- policy
+- rbac.authorization.k8s.io
+- resource.k8s.io
+- scheduling.k8s.io
+- storage.k8s.io
+- storagemigration.k8s.io
+{{- end }}
+
+{{/* The kinds in namespaces that LClusters are not served: as in translate/protocol/policies.py. */}}
+{{- define "lnamespace.hiddenKinds" -}}
+- /bindings
+- certificates.k8s.io/podcertificaterequests
+- scheduling.k8s.io/podgroups
+- scheduling.k8s.io/workloads
+{{- end }}
+
+{{/* CEL: whether the platform publishes an object. Takes a dict of root, key and name, an expression. */}}
+{{- define "lnamespace.published" -}}
+{{- $exact := list }}
+{{- $begun := list }}
+{{- range get .root.Values.gateway.published .key }}
+{{- if hasSuffix "*" . }}{{ $begun = append $begun (trimSuffix "*" .) }}{{ else }}{{ $exact = append $exact . }}{{ end }}
+{{- end }}
+{{- $name := .name -}}
+({{ $name }} in {{ include "lnamespace.celList" $exact }}{{ range $begun }} || {{ $name }}.startsWith('{{ . }}'){{ end }})
+{{- end }}
+
+{{/* Whether one of the published names is the beginning of names, which those of other LClusters may have too. Takes a
+dict of root and key. */}}
+{{- define "lnamespace.publishesBeginnings" -}}
+{{- range get .root.Values.gateway.published .key }}{{ if hasSuffix "*" . }}yes{{ end }}{{ end }}
 {{- end }}

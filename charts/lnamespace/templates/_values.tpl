@@ -321,6 +321,16 @@ first. */}}
 {{- $allowed = append $allowed (list (printf "gateway.allow.%s[%d]" $list $i) $name "^[A-Za-z0-9._:/-]+$" "letters, digits, '.', '-', '_', ':' and '/'") }}
 {{- end }}
 {{- end }}
+{{- range $list := list "storageClasses" "ingressClasses" "priorityClasses" "runtimeClasses" "deviceClasses" "volumeAttributesClasses" "clusterRoles" }}
+{{- range $i, $name := get $v.gateway.published $list }}
+{{- $allowed = append $allowed (list (printf "gateway.published.%s[%d]" $list $i) $name "^[A-Za-z0-9._:-]*[*]?$" "a name, or the beginning of names with a * at the end") }}
+{{- end }}
+{{- end }}
+{{- range $i, $custom := $v.gateway.published.customResources }}
+{{- range $j, $plural := $custom.namespaced }}
+{{- $allowed = append $allowed (list (printf "gateway.published.customResources[%d].namespaced[%d]" $i $j) $plural (printf "^%s$" (include "lnamespace.dnsName" $)) "the plural of a kind, such as certificates") }}
+{{- end }}
+{{- end }}
 {{- include "lnamespace.mismatches" $allowed }}
 {{- range $list := list "protectedNamespaceAnnotations" "foreignAnnotations" }}
 {{- include "lnamespace.wrongLabelRules" (dict "path" (printf "policies.%s" $list) "rules" (get $v.policies $list) "what" "an annotation") }}

@@ -5,7 +5,7 @@ be absent from it. A kind that is not Kubernetes' own has its metadata translate
 custom resource is data of the tenant's own programs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -84,6 +84,17 @@ class DeleteOptionsTranslator(ObjectTranslator):
 DELETE_OPTIONS = DeleteOptionsTranslator({"apiVersion": API_VERSION})
 
 
+_BUILDERS: Mapping[tuple[str, str], Callable[[Mapping[str, FieldRule]], ObjectTranslator]] = {
+    ("", "events"): EventTranslator,
+    ("", "persistentvolumes"): VolumeTranslator,
+    ("", "secrets"): SecretTranslator,
+    ("", "services"): BalancedTranslator,
+    ("networking.k8s.io", "ingresses"): BalancedTranslator,
+    ("rbac.authorization.k8s.io", "clusterroles"): ClusterRoleTranslator,
+}
+"""The translators that do more than their rules say."""
+
+
 @lru_cache(maxsize=8192)
 def translator_of(resource: ResourceType, subresource: str = "") -> ObjectTranslator:
     """Return the translator for objects of a type, or for bodies of one of its subresources."""
@@ -100,21 +111,9 @@ def translator_of(resource: ResourceType, subresource: str = "") -> ObjectTransl
 
 
 def _built(key: tuple[str, str], rules: Mapping[str, FieldRule]) -> ObjectTranslator:
-    match key:
-        case ("", "persistentvolumes"):
-            return VolumeTranslator(rules)
-        case ("", "secrets"):
-            return SecretTranslator(rules)
-        case ("", "services") | ("networking.k8s.io", "ingresses"):
-            return BalancedTranslator(rules)
-        case ("rbac.authorization.k8s.io", "clusterroles"):
-            return ClusterRoleTranslator(rules)
-        case ("", "events"):
-            return EventTranslator(rules)
-        case ("events.k8s.io", "events"):
-            return EventTranslator(rules, subject="regarding")
-        case _:
-            return WholeObjectTranslator(rules)
+    if key == ("events.k8s.io", "events"):
+        return EventTranslator(rules, subject="regarding")
+    return _BUILDERS.get(key, WholeObjectTranslator)(rules)
 
 
 def rule_at(translator: FieldRule, path: tuple[str, ...]) -> FieldRule | None:

@@ -11,7 +11,6 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
-
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.spellings import INGRESS_CLASS_NAME

@@ -175,6 +175,16 @@ def resource_policy(resource: GroupResource, *, namespaced: bool) -> ResourcePol
     return table.get(resource.group, {}).get(resource.plural, unknown)
 
 
+def hidden_in_namespaces() -> frozenset[GroupResource]:
+    """Return the namespaced resources of which no LCluster has objects."""
+    return frozenset(
+        GroupResource(group, plural)
+        for group, resources in _NAMESPACED.items()
+        for plural, found in resources.items()
+        if found.policy is HIDDEN
+    )
+
+
 def subresource_policy(
     resource: GroupResource, subresource: str, parent: ServingPolicy
 ) -> ServingPolicy:
