@@ -217,6 +217,63 @@ def test_a_service_account_token_reads_nothing_at_the_platforms_api_server(
     assert [stolen.answer("GET", path).status for path in paths] == [403] * len(paths)
 
 
+def test_an_address_of_a_tenants_load_balancer_leads_no_node_astray(
+    cluster: GatewayCluster, root: Api, lclusters: LClusters
+) -> None:
+    """Every node takes traffic for an address in a Service's status, and for any class."""
+    ports = [{"port": 443, "protocol": "TCP"}]
+    spec = {"type": "LoadBalancer", "ports": ports, "selector": {"a": "b"}}
+    own = {"loadBalancerClass": "example.com/own"}
+    services, alice = ns_path("default", "services"), lclusters.resident(ATTACKER, "alice")
+    root.create(services, {"metadata": {"name": "trap"}, "spec": spec | own})
+    root.create(services, {"metadata": {"name": "platforms"}, "spec": spec})
+    entry = {"ip": "203.0.113.7", "ipMode": "VIP"}
+    status = {"status": {"loadBalancer": {"ingress": [entry]}}}
+    assert root.patch(f"{services}/trap/status", status)["status"] == status["status"]
+    written = root.get(f"{services}/trap")
+    written["status"]["loadBalancer"]["ingress"].append({"ip": "2001:db8::1"})
+    written = root.replace(f"{services}/trap/status", written)
+    assert written["status"]["loadBalancer"]["ingress"][1]["ip"] == "2001:db8::1"
+    printed = alice.kubectl("get", "services", "trap", "-n", "default").ok()
+    assert "203.0.113.7" in printed
+    assert "invalid" not in printed
+    upstream = ns_path(f"{ATTACKER}-default", "services")
+    stored = cluster.admin.get(f"{upstream}/trap")["status"]
+    assert "203.0.113.7" not in repr(stored)
+    assert "'ip'" not in repr(stored)
+    # Of one that the platform balances, the addresses are the platform's.
+    assert "only the platform" in refusal(root.patch, f"{services}/platforms/status", status)
+    cluster.admin.patch(f"{upstream}/platforms/status", status)
+    found = root.get(f"{services}/platforms")
+    assert found["status"]["loadBalancer"]["ingress"] == [entry]
+    found["metadata"].setdefault("annotations", {})["a"] = "b"
+    root.replace(f"{services}/platforms/status", found)
+    assert cluster.admin.get(f"{upstream}/platforms")["status"] == status["status"]
+    for name in ("trap", "platforms"):
+        root.remove(f"{services}/{name}")
+
+
+def test_an_ingress_without_a_class_has_the_address_that_its_tenant_wrote(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """As Kubernetes' conformance asks for it."""
+    ingresses = "/apis/networking.k8s.io/v1/namespaces/{}/ingresses"
+    path = f"{ingresses.format('default')}/web"
+    backend = {"service": {"name": "s", "port": {"number": 80}}}
+    body = {"metadata": {"name": "web"}, "spec": {"defaultBackend": backend}}
+    root.create(ingresses.format("default"), body)
+    for ip in ("169.1.1.1", "169.1.1.2"):
+        status = {"loadBalancer": {"ingress": [{"ip": ip}]}}
+        if ip == "169.1.1.1":
+            found = root.patch(f"{path}/status", {"status": status})
+        else:
+            found = root.replace(f"{path}/status", root.get(path) | {"status": status})
+        assert found["status"] == status
+        stored = cluster.admin.get(f"{ingresses.format(f'{ATTACKER}-default')}/web")
+        assert ip not in repr(stored["status"])
+    root.remove(path)
+
+
 DEEP = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900
 """Managed fields as deep as the API server takes them."""
 

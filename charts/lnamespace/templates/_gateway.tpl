@@ -175,9 +175,9 @@ request.userInfo.username.startsWith('system:serviceaccount:' + request.namespac
 - storagemigration.k8s.io
 {{- end }}
 
-{{/* The kinds in namespaces that LClusters are not served: as in translate/protocol/policies.py. */}}
+{{/* The kinds in namespaces that LClusters are not served, as in translate/protocol/policies.py; bindings of pods have a
+policy of their own. */}}
 {{- define "lnamespace.hiddenKinds" -}}
-- /bindings
 - certificates.k8s.io/podcertificaterequests
 - scheduling.k8s.io/podgroups
 - scheduling.k8s.io/workloads
