@@ -1617,6 +1617,29 @@ def test_a_token_of_a_tenant_tells_of_no_node(tenant: Api, admin: Api) -> None:
         admin.delete("/api/v1/nodes/worker-7")
 
 
+def test_discovery_can_be_kept_from_tenants(admin: Api) -> None:
+    """It tells of the groups, kinds and schemas of all definitions, those of others too."""
+    binding = rbac_path("clusterrolebindings", "system:discovery")
+    before = admin.get(binding)
+    tenants, platforms = TENANTS["robot"], "system:serviceaccount:kube-system:default"
+    everybody, spaces = "system:authenticated", "system:serviceaccounts"
+    # With the groups that the API server finds in a token.
+    robot = admin.acting(tenants, everybody, spaces, f"{spaces}:{HOME}")
+    other = admin.acting(platforms, everybody, spaces, f"{spaces}:kube-system")
+    assert robot.status("/apis") == 200
+    group = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io"}
+    kept = [group | {"name": each} for each in ("employees", f"{spaces}:kube-system")]
+    annotations = {"rbac.authorization.kubernetes.io/autoupdate": "false"}
+    try:
+        admin.patch(binding, {"metadata": {"annotations": annotations}, "subjects": kept})
+        eventually(lambda: robot.status("/apis") == 403, what="a tenant discovers kinds")
+        assert robot.status("/openapi/v3") == 403
+        assert other.status("/apis") == 200
+        assert admin.acting("eve", everybody, "employees").status("/apis") == 200
+    finally:
+        admin.patch(binding, {"subjects": before["subjects"]})
+
+
 BALANCED = {"type": "LoadBalancer", "loadBalancerClass": f"{TENANT}-example.com/own"}
 INGRESSES = f"{NETWORKING}/namespaces/{HOME}/ingresses"
 

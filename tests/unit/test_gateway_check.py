@@ -183,8 +183,18 @@ def test_a_binding_for_everybody_is_reported_unless_it_is_a_default_binding() ->
             GroupBinding("lnamespace-gateway", "kube-public", "lnamespace-gateway", everybody),
         )
     )
-    assert len(found) == 1, found
+    assert len(found) == 2, found
     assert found[0].startswith("warning: clusterrolebindings all: gives view")
+    assert found[1].startswith("warning: clusterrolebindings system:discovery: programs of every")
+
+
+def test_discovery_for_people_and_the_platforms_own_programs_is_no_finding() -> None:
+    subjects = (
+        RbacSubject("Group", "employees"),
+        RbacSubject("Group", "system:serviceaccounts:kube-system"),
+    )
+    binding = GroupBinding("system:discovery", "", "system:discovery", subjects)
+    assert told(bindings=(binding,)) == []
 
 
 def test_a_disabled_gateway_is_reported_once_and_not_for_each_missing_right() -> None:

@@ -169,6 +169,20 @@ def _everybody(state: PlatformState) -> Iterator[CheckFinding]:
             )
 
 
+def _discovery(state: PlatformState) -> Iterator[CheckFinding]:
+    """Report who may read the groups, kinds and schemas of all LClusters' definitions."""
+    for binding in state.bindings:
+        groups = {each.name for each in binding.subjects if each.kind == "Group"}
+        if binding.role == "system:discovery" and groups & {*_EVERY_ACCOUNT}:
+            yield CheckFinding(
+                Severity.WARNING,
+                str(binding),
+                "programs of every LCluster read at the platform's API server which groups and "
+                "kinds the others have, with their schemas",
+                'see "What LClusters are not protected from" in docs/security.md',
+            )
+
+
 def _accounts(state: PlatformState) -> Iterator[CheckFinding]:
     for name in state.accounts:
         if name != "default":
@@ -273,6 +287,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _aggregated,
     _unknown_kinds,
     _everybody,
+    _discovery,
     _foreign_labels,
     _unread,
     _rights,
