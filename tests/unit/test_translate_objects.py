@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.translate.bodies.encoded import answer_down, request_up
+from lnamespace.translate.names.allowances import Allowances
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
@@ -656,3 +657,15 @@ def test_cluster_trust_bundle_selectors_of_a_pod_are_limited_to_the_tenant(selec
     else:
         assert found["labelSelector"]["matchLabels"][LABEL] == "acme"
     assert down("pods", sent) == own
+
+
+@pytest.mark.parametrize("name", ["acme-csi.example.com", "other.example.com"])
+def test_a_csi_driver_of_a_pod_round_trips_where_its_name_begins_as_the_tenants_do(
+    name: str,
+) -> None:
+    """The prefix was removed from an allowed driver, and what was read could not be written."""
+    view = replace(ACME, allowances=Allowances(csi_drivers=frozenset({"acme-csi.example.com"})))
+    pod = nested("spec.volumes[].csi.driver", name)
+    _, above = request_up(asked("pods", "create"), JSON, msgspec.json.encode(pod), view)
+    below = answer_down(asked("pods", "get"), JSON, above, view)
+    assert msgspec.json.decode(below)["spec"] == pod["spec"]

@@ -162,5 +162,9 @@ def _driver_up(view: TenantView, driver: str) -> str:
     return driver if driver in view.allowances.csi_drivers else _with_prefix(view, driver)
 
 
-DRIVER = Spelling(_driver_up, _without_prefix)
+def _driver_down(view: TenantView, driver: str) -> str:
+    return driver if driver in view.allowances.csi_drivers else _without_prefix(view, driver)
+
+
+DRIVER = Spelling(_driver_up, _driver_down)
 """The CSI driver of an inline volume; one that is not allowed gets the prefix."""
