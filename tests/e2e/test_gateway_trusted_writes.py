@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.support.api import JSON_PATCH, NAMESPACES, Api, ApiError, Object, ns_path, refusal
+from tests.e2e.support.api import (
+    JSON_PATCH,
+    NAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    ns_path,
+    rbac_path,
+    refusal,
+)
 from tests.e2e.support.controllers import controllers
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
 from tests.e2e.support.hooks import listening
@@ -174,6 +183,25 @@ def test_a_tenants_policy_cannot_change_the_allocation_of_devices(
         path = claims.format(f"{TENANT}-default") + "/gpu/status"
         stored = scheduler.patch(path, {"status": status})["status"]["allocation"]
     assert result.items() <= stored["devices"]["results"][0].items()
+
+
+@MUTATING_POLICIES
+def test_a_tenants_policy_cannot_change_a_role_binding_after_its_dry_run(
+    lclusters: LClusters, root: Api
+) -> None:
+    """Who may write a binding is judged by a dry run, which the policy left as it was."""
+    alice = lclusters.resident(TENANT, "alice").api
+    patch = "request.dryRun ? [] : [JSONPatch{op: 'replace', path: '/roleRef/name', value: 'edit'}]"
+    bindings = rbac_path("rolebindings", namespace="default")
+    group = "rbac.authorization.k8s.io"
+    body = {
+        "metadata": {"name": "lookers"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "User", "name": "bob", "apiGroup": group}],
+    }
+    with mutating(root, group, ["rolebindings"], patch):
+        alice.create(bindings, body)
+    assert alice.get(f"{bindings}/lookers")["roleRef"]["name"] == "view"
 
 
 @MUTATING_POLICIES

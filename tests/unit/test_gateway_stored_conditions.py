@@ -7,16 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
+import pytest
 from lnamespace.errors import Conflict, NotFound
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.kube.client import Client
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.confinement.admission import CONDITION, expression
+from lnamespace.translate.objects.confinement.admission import (
+    CONDITION,
+    expression,
+    mutating_expression,
+)
 
 LABEL = "tenancy.loblaw.digital/lcluster"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-PRESENT = expression(TenantView("acme"))
+PRESENT = mutating_expression(TenantView("acme"))
+OF_WEBHOOKS = expression(TenantView("acme"))
 OWN = {"name": "mine", "expression": "true"}
 
 
@@ -26,9 +32,12 @@ class Stored:
 
     objects: dict[str, list[dict[str, Any]]]
     refused: frozenset[str] = frozenset()
+    discovery: dict[str, Any] = field(default_factory=dict)
     patched: dict[str, Sequence[Any]] = field(default_factory=dict)
 
     async def get(self, path: str, **params: str) -> bytes:
+        if path in self.discovery:
+            return msgspec.json.encode(self.discovery[path])
         if path not in self.objects:
             raise NotFound("no such kind", status=404)
         assert params["labelSelector"] == LABEL
@@ -75,7 +84,7 @@ async def test_the_condition_of_an_earlier_version_is_replaced_and_no_other() ->
         stored(
             "acme-hook",
             webhooks=[
-                {"matchConditions": [condition()]},
+                {"matchConditions": [condition(OF_WEBHOOKS)]},
                 {"matchConditions": [condition("1 == 1")]},
             ],
         )
@@ -92,7 +101,7 @@ async def test_the_condition_of_an_earlier_version_is_replaced_and_no_other() ->
         ],
         f"{WEBHOOKS}/acme-hook": [
             {"op": "test", "path": of_webhook, "value": "1 == 1"},
-            {"op": "replace", "path": of_webhook, "value": PRESENT},
+            {"op": "replace", "path": of_webhook, "value": OF_WEBHOOKS},
         ],
     }
 
@@ -101,3 +110,17 @@ async def test_a_conflict_on_an_object_stops_no_other_object() -> None:
     policies = [policy(f"acme-{number}", condition("true")) for number in range(3)]
     upstream = Stored({POLICIES: policies}, frozenset({f"{POLICIES}/acme-0"}))
     assert len(await renewed(upstream)) == 3
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
+async def test_the_condition_is_replaced_in_the_version_that_is_served(version: str) -> None:
+    """Kubernetes 1.30 to 1.35 have no MutatingAdmissionPolicies in v1."""
+    group, _, plural = POLICIES.partition("/v1")
+    served = f"{group}/{version}{plural}"
+    discovery: dict[str, Any] = {
+        group: {"versions": [{"version": "v1"}, {"version": "v1beta2"}, {"version": version}]},
+        f"{group}/v1beta2": {"resources": [{"name": "others"}]},
+        f"{group}/{version}": {"resources": [{"name": plural.strip("/")}]},
+    }
+    upstream = Stored({served: [policy("acme-old", condition("true"))]}, discovery=discovery)
+    assert list(await renewed(upstream)) == [f"{served}/acme-old"]

@@ -70,6 +70,7 @@ INGRESS_CLASS = cluster(NETWORKING, "ingressclasses", "IngressClass")
 NAMESPACE = cluster("", "namespaces", "Namespace")
 RESOURCE_SLICE = cluster("resource.k8s.io", "resourceslices", "ResourceSlice")
 POLICY = cluster(ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+MUTATING_POLICY = cluster(ADMISSION, "mutatingadmissionpolicies", "MutatingAdmissionPolicy")
 POLICY_BINDING = cluster(
     ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"
 )
@@ -464,6 +465,14 @@ def test_a_tenant_cannot_write_the_gateways_condition() -> None:
     written = named("w", webhooks=[webhook(matchConditions=[condition])])
     (upstream,) = confine(WEBHOOKS, "", written, VIEW)["webhooks"]
     assert [each["expression"] == "true" for each in upstream["matchConditions"]] == [False]
+
+
+def test_a_mutating_policy_of_a_tenant_changes_no_roles_and_bindings() -> None:
+    """Who may write them is judged by a dry run, and a policy can leave a dry run as it is."""
+    for resource, guarded in ((MUTATING_POLICY, True), (POLICY, False)):
+        above = confine(resource, "", named("p", spec={}), VIEW)["spec"]["matchConditions"]
+        excluded = "request.resource.group != 'rbac.authorization.k8s.io' && "
+        assert [each["expression"].startswith(excluded) for each in above] == [guarded]
 
 
 def test_a_merge_patch_of_other_fields_is_unchanged() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import request_up
-from lnamespace.translate.objects.confinement.admission import condition
+from lnamespace.translate.objects.confinement.admission import CONDITION, expression
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused
 
@@ -104,13 +104,14 @@ def assert_own(plural: str, above: Any) -> None:
 
 
 def assert_confined(plural: str, above: Any) -> None:
+    condition = {"name": CONDITION, "expression": expression(ACME)}
     if plural == "validatingadmissionpolicies":
         for spec in objects_at(above, "spec"):
-            assert condition(ACME) in spec["matchConditions"]
+            assert condition in spec["matchConditions"]
         for constraints in objects_at(above, "spec", "matchConstraints"):
             assert_labelled(constraints["namespaceSelector"], "matchLabels")
     for webhook in objects_at(above, "webhooks", "[]"):
-        assert condition(ACME) in webhook["matchConditions"]
+        assert condition in webhook["matchConditions"]
         assert_labelled(webhook["namespaceSelector"], "matchLabels")
 
 

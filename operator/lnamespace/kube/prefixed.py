@@ -30,6 +30,7 @@ from lnamespace.kube.resources import (
     VOLUME_ATTRIBUTES_CLASS,
     Resource,
 )
+from lnamespace.kube.served import in_another_version
 
 _ADMISSION = "admissionregistration.k8s.io"
 _STORAGE = "storage.k8s.io"
@@ -151,14 +152,18 @@ class PrefixedObjects:
         return [each for found in lists for each in found]
 
     async def _list(self, kind: Resource, selector: str) -> list[ClusterObject]:
+        try:
+            return await self._list_in(kind, selector)
+        except NotFound:
+            other = await in_another_version(self.client, kind)
+            return await self._list_in(other, selector) if other else []
+
+    async def _list_in(self, kind: Resource, selector: str) -> list[ClusterObject]:
         found: list[ClusterObject] = []
         size, params = PageSize(), {"labelSelector": selector} if selector else {}
         while True:
-            try:
-                limit = str(size.limit)
-                answer = await self.client.list_metadata(kind.path(), **params, limit=limit)
-            except NotFound:
-                return []  # This Kubernetes has no such kind, or not yet in this version.
+            limit = str(size.limit)
+            answer = await self.client.list_metadata(kind.path(), **params, limit=limit)
             size.arrived(len(answer))
             page = answers.decode(_pages, answer)
             found += [ClusterObject(kind, item.metadata) for item in page.items or ()]

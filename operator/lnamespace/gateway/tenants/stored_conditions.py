@@ -6,7 +6,7 @@ tenant what that version did, until its tenant writes it again.
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,14 @@ from lnamespace.kube.metadata import ListMeta, PartialMetadata
 from lnamespace.kube.pages import PageSize
 from lnamespace.kube.prefixed import FIRST_KINDS
 from lnamespace.kube.resources import Resource
+from lnamespace.kube.served import in_another_version
 from lnamespace.model.lcluster import tenant_of_name
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.confinement.admission import CONDITION, expression
+from lnamespace.translate.objects.confinement.admission import (
+    CONDITION,
+    expression,
+    mutating_expression,
+)
 
 SECONDS = 3600.0
 """Seconds between two passes: in an upgrade an older replica may write after one."""
@@ -88,12 +93,16 @@ class StoredConditions:
             await asyncio.sleep(SECONDS)
 
     async def _renew_all(self, kind: Resource) -> None:
+        try:
+            await self._renew_in(kind)
+        except NotFound:
+            if other := await in_another_version(self.client, kind):
+                await self._renew_in(other)
+
+    async def _renew_in(self, kind: Resource) -> None:
         size, params = PageSize(), {"labelSelector": self.label}
         while True:
-            try:
-                answer = await self.client.get(kind.path(), **params, limit=str(size.limit))
-            except NotFound:
-                return  # This Kubernetes has no such kind, or not yet in this version.
+            answer = await self.client.get(kind.path(), **params, limit=str(size.limit))
             size.arrived(len(answer))
             page = answers.decode(_pages, answer)
             for each in page.items or ():
@@ -107,7 +116,7 @@ class StoredConditions:
         tenant = metadata.labels.get(self.label, "")
         if tenant_of_name(metadata.name) != tenant:
             return
-        operations = list(_renewed(stored, expression(TenantView(tenant))))
+        operations = list(_renewed(stored, _present(kind)(TenantView(tenant))))
         if not operations:
             return
         about = {"kind": kind.kind, "object": metadata.name}
@@ -119,6 +128,10 @@ class StoredConditions:
             log.warning("a match condition is not renewed", extra=about | {"error": str(error)})
         else:
             log.info("a match condition is renewed", extra=about)
+
+
+def _present(kind: Resource) -> Callable[[TenantView], str]:
+    return mutating_expression if kind.plural == "mutatingadmissionpolicies" else expression
 
 
 def _renewed(stored: _Stored, present: str) -> Iterator[dict[str, Any]]:

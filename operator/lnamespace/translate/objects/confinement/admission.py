@@ -4,9 +4,11 @@ A namespaceSelector is not enough: it does not apply to cluster-scoped objects. 
 each policy gets one more match condition; all conditions must be true.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
@@ -88,9 +90,14 @@ def _writes_of_controllers(view: TenantView) -> str:
     )
 
 
-def condition(view: TenantView) -> Object:
-    """Return the match condition that confines a webhook or a policy."""
-    return {"name": CONDITION, "expression": expression(view)}
+def mutating_expression(view: TenantView) -> str:
+    """Return CEL that is true for requests that a tenant's MutatingAdmissionPolicy may change.
+
+    These are no Roles and bindings: who may write them is judged by a dry run, which a policy can
+    distinguish, and so gave ``cluster-admin`` to somebody who bound ``view``. A webhook may change
+    their metadata, for the gateway judges what it answers.
+    """
+    return f"request.resource.group != '{RBAC}' && {expression(view)}"
 
 
 def confine_matching(
@@ -98,7 +105,7 @@ def confine_matching(
 ) -> None:
     """Add the tenant label to a selector of `holder`, and the condition to `conditions`."""
     _confine_selector(holder, selector, subject)
-    _confine_conditions(conditions, subject)
+    _confine_conditions(conditions, expression(subject.view), subject)
 
 
 def _confine_selector(holder: Object, key: str, subject: ConfinedBody) -> None:
@@ -111,8 +118,8 @@ def _confine_selector(holder: Object, key: str, subject: ConfinedBody) -> None:
     }
 
 
-def _confine_conditions(holder: Object, subject: ConfinedBody) -> None:
-    own = condition(subject.view)
+def _confine_conditions(holder: Object, text: str, subject: ConfinedBody) -> None:
+    own = {"name": CONDITION, "expression": text}
     written = holder.get("matchConditions")
     if isinstance(written, list):
         holder["matchConditions"] = [each for each in written if not _is_own(each)] + [own]
@@ -192,7 +199,12 @@ PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
 
 @dataclass(frozen=True)
 class ConfinedPolicy:
-    """The match conditions, constraints and parameters of an admission policy."""
+    """The match conditions, constraints and parameters of an admission policy.
+
+    ``expression`` returns the gateway's own condition.
+    """
+
+    expression: Callable[[TenantView], str] = expression
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -209,7 +221,7 @@ class ConfinedPolicy:
         self._check_parameters(spec, subject)
         everything = subject.form is not Form.MERGE
         if everything or "matchConditions" in spec:
-            _confine_conditions(spec, subject)
+            _confine_conditions(spec, self.expression(subject.view), subject)
         if everything or "matchConstraints" in spec:
             constraints = spec.get("matchConstraints")
             if isinstance(constraints, dict):

@@ -10,6 +10,7 @@ from lnamespace.translate.objects.confinement.admission import (
     ConfinedPolicy,
     ConfinedPolicyBinding,
     ConfinedWebhooks,
+    mutating_expression,
 )
 from lnamespace.translate.objects.confinement.certificates import MappedSigner
 from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS_RULES
@@ -52,6 +53,10 @@ _STORAGE = "storage.k8s.io"
 
 _WEBHOOKS: tuple[ConfinementRule, ...] = (PolicyExpressions(), ConfinedWebhooks())
 _POLICY: tuple[ConfinementRule, ...] = (PolicyExpressions(), ConfinedPolicy())
+_MUTATING_POLICY: tuple[ConfinementRule, ...] = (
+    PolicyExpressions(),
+    ConfinedPolicy(mutating_expression),
+)
 _BINDING: tuple[ConfinementRule, ...] = (ConfinedPolicyBinding(),)
 
 _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
@@ -67,7 +72,7 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
         EmptyStorageClassRule(always=True),
         prefixed(("spec", "csi", "driver"), lambda view: view.allowances.csi_drivers),
     ),
-    GroupResource(_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
+    GroupResource(_ADMISSION, "mutatingadmissionpolicies"): _MUTATING_POLICY,
     GroupResource(_ADMISSION, "mutatingadmissionpolicybindings"): _BINDING,
     GroupResource(_ADMISSION, "mutatingwebhookconfigurations"): _WEBHOOKS,
     GroupResource(_ADMISSION, "validatingadmissionpolicies"): _POLICY,

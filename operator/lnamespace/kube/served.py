@@ -1,0 +1,57 @@
+"""Find the version in which the API server serves a kind.
+
+A kind is served as v1 since some Kubernetes, and before in an alpha or beta version, if at all. Its
+objects are the same, whichever version they were written in.
+"""
+
+from dataclasses import replace
+
+import msgspec
+
+from lnamespace.errors import NotFound
+from lnamespace.kube.answers import decode
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import Resource
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: str
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: tuple[_Version, ...] = ()
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Resources(msgspec.Struct, frozen=True):
+    resources: tuple[_Named, ...] = ()
+
+
+_group = msgspec.json.Decoder(_Group)
+_resources = msgspec.json.Decoder(_Resources)
+
+
+async def in_another_version(client: Client, kind: Resource) -> Resource | None:
+    """Return a kind in another version that is served; None if there is none.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    path = f"/apis/{kind.group}"
+    if not kind.group:
+        return None  # the core API has one version
+    try:
+        group = decode(_group, await client.get(path))
+        for each in group.versions:
+            if each.version != kind.version:
+                served = decode(_resources, await client.get(f"{path}/{each.version}")).resources
+                if any(found.name == kind.plural for found in served):
+                    return replace(kind, version=each.version)
+    except NotFound:
+        pass  # the group is not served, or the version is no more
+    return None
