@@ -23,7 +23,7 @@ from lnamespace.controller.lclusters.decision import (
     decide_lcluster,
     decide_revocations,
 )
-from lnamespace.controller.lclusters.executor import LClusterExecutor
+from lnamespace.controller.lclusters.executor import LClusterExecutor, describe_remaining
 from lnamespace.controller.lclusters.location import GatewayLocation, GatewayLocator
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.lclusters.observer import LClusterObserver
@@ -503,6 +503,43 @@ def test_the_prefix_of_a_definition_is_looked_for_in_its_group(
 ) -> None:
     found = ClusterObject(resource, PartialMetadata("1", name=name))
     assert found.begins_with("acme-") == begins
+
+
+def test_a_definition_that_waits_for_objects_elsewhere_says_how_to_find_them() -> None:
+    """An object in a namespace of another LCluster kept an LCluster, and nothing told which."""
+    name = "nests.acme-example.com"
+    ending = PartialMetadata("1", name=name, deletion_timestamp="2026-11-26T09:00:00Z")
+    told = describe_remaining(ClusterObject(CUSTOM_RESOURCE_DEFINITION, ending))
+    assert f"kubectl get {name} --all-namespaces" in told
+    begun = ClusterObject(CUSTOM_RESOURCE_DEFINITION, PartialMetadata("1", name=name))
+    assert describe_remaining(begun) == f"customresourcedefinitions {name}"
+
+
+async def test_a_sweep_deletes_objects_of_kinds_that_are_served_in_beta_alone() -> None:
+    """Kubernetes 1.34 has such policies in v1beta1, and they outlived their LCluster."""
+    group, deleted = "/apis/admissionregistration.k8s.io", []
+    kind = "mutatingadmissionpolicies"
+    policy = {"name": "acme-p", "uid": "u", "resourceVersion": "1"}
+    documents: dict[str, Any] = {
+        group: {"versions": [{"version": "v1"}, {"version": "v1beta1"}]},
+        f"{group}/v1beta1": {"resources": [{"name": kind}]},
+        f"{group}/v1beta1/{kind}": {"metadata": {}, "items": [{"metadata": policy}]},
+    }
+
+    class Beta:
+        async def get(self, path: str, **_: str) -> bytes:
+            if path not in documents:
+                raise errors.NotFound("no such path", status=404)
+            return msgspec.json.encode(documents[path])
+
+        list_metadata = get
+
+        async def delete(self, path: str, uid: str) -> bytes:
+            deleted.append((path, uid))
+            return b"{}"
+
+    await PrefixedObjects(cast(Any, Beta()), NAMES.lcluster_label).sweep("acme")
+    assert deleted == [(f"{group}/v1beta1/{kind}/acme-p", "u")]
 
 
 class Desk:

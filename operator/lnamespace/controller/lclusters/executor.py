@@ -25,7 +25,8 @@ from lnamespace.controller.observation import Lifecycle
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
-from lnamespace.kube.prefixed import RETAINED_KINDS, PrefixedObjects
+from lnamespace.kube.prefixed import RETAINED_KINDS, ClusterObject, PrefixedObjects
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lcluster import LCluster
 
 Executed = tuple[LClusterObservation, LClusterResult]
@@ -151,7 +152,7 @@ class LClusterExecutor:
             return (), [error]
         if not found:
             self.swept.add(uid)
-        return tuple(map(str, found)), []
+        return tuple(map(describe_remaining, found)), []
 
     async def _write_finalizers(self, lcluster: LCluster, *, add: bool) -> list[ClusterError]:
         """Add our finalizer to an LCluster, or remove it; return the failure."""
@@ -175,3 +176,15 @@ class LClusterExecutor:
             notify = read.lcluster.spec != lcluster.spec or read.terminating
             self.cache.lclusters.lclusters.apply_write_response(read, notify=notify)
         return []
+
+
+def describe_remaining(found: ClusterObject) -> str:
+    """Return the description of an object that is left of a deleted LCluster.
+
+    A definition goes when all objects of its kind are gone, in whatever namespaces they are: one of
+    another LCluster may keep it, where the platform does not confine who writes that kind.
+    """
+    if found.resource is CUSTOM_RESOURCE_DEFINITION and found.metadata.deletion_timestamp:
+        name = found.metadata.name
+        return f"{found} (it waits for its objects: see kubectl get {name} --all-namespaces)"
+    return str(found)
