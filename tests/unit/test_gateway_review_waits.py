@@ -1,9 +1,9 @@
 """How long Kubernetes and the platform wait for the webhooks of one tenant."""
 
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 
 import pytest
-from lnamespace.gateway.fairness.review_waits import MOST_SECONDS, ReviewWaits
+from lnamespace.gateway.fairness.review_waits import CONVERSIONS, MOST_SECONDS, ReviewWaits
 from lnamespace.translate.protocol.status import Refused
 
 
@@ -24,7 +24,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def waits(clock: Clock) -> ReviewWaits:
-    return ReviewWaits(clock)
+    return ReviewWaits(now=clock)
 
 
 def is_refused(review: AbstractContextManager[None]) -> bool:
@@ -96,3 +96,26 @@ def test_a_failed_write_releases_its_wait(waits: ReviewWaits, clock: Clock) -> N
         raise ZeroDivisionError
     hang(waits, clock, writes=1)
     assert not is_refused(waits.waiting("acme"))
+
+
+def test_hanging_conversions_hold_a_few_readers_of_kubernetes_at_a_time(clock: Clock) -> None:
+    """Each object that was converted held a worker of the garbage collector for 30 s."""
+    waits = ReviewWaits(CONVERSIONS, clock)
+    asked = 0
+    for _ in range(100):
+        with ExitStack() as stack:
+            for _ in range(20):
+                with suppress(Refused):
+                    stack.enter_context(waits.waiting("acme"))
+                    asked += 1
+            clock.time += MOST_SECONDS
+    assert asked <= 100 * CONVERSIONS.free + 2 * 20
+
+
+def test_a_converter_that_answers_converts_the_objects_of_many_lists(clock: Clock) -> None:
+    waits = ReviewWaits(CONVERSIONS, clock)
+    for _ in range(1000):
+        with ExitStack() as stack:
+            for _ in range(10):
+                stack.enter_context(waits.waiting("acme"))
+            clock.time += 0.005

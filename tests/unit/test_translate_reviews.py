@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from lnamespace.translate.names.acting_users import (
     user_info_down,
 )
 from lnamespace.translate.objects.translators import ForeignObject
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 from lnamespace.translate.protocol.status import Refused
 from lnamespace.translate.webhooks.admission_reviews import AdmissionReview, read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
-    answer_without_webhook,
-    conversion_down,
-    converted_up,
+    Conversion,
+    ConversionReview,
+    converted_kind,
+    read_conversion_review,
 )
 
 from tests.unit.support.translation import ACME, LABEL
@@ -181,31 +184,64 @@ def test_a_malformed_review_is_refused(body: bytes) -> None:
         read_admission_review(body, ACME)
 
 
+def to_convert(*objects: Any, version: str = "acme-new.example.com/v2") -> ConversionReview:
+    """Return the review of some objects upstream."""
+    question = {"uid": "u", "desiredAPIVersion": version, "objects": objects}
+    return read_conversion_review(json.dumps({"request": question}).encode(), ACME)
+
+
+def stored(**metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "acme-new.example.com/v1", "kind": "G", "metadata": metadata}
+
+
+def converted(review: ConversionReview) -> Conversion:
+    """Return the answer of a webhook that counts the objects that it converts."""
+    below = json.loads(review.body)["request"]
+    objects = [
+        each | {"apiVersion": below["desiredAPIVersion"], "n": number}
+        for number, each in enumerate(below["objects"])
+    ]
+    response = {"uid": "u", "convertedObjects": objects, "result": {"status": "Success"}}
+    return review.answer_up(json.dumps({"response": response}).encode(), ACME)
+
+
 @pytest.mark.parametrize("metadata", [{"name": "acme-g"}, {"name": "w", "namespace": "acme-prod"}])
 def test_a_conversion_round_trips(metadata: dict[str, str]) -> None:
-    scoped = "namespace" in metadata
-    labels = {} if scoped else {"labels": {LABEL: "acme"}}
-    new = {"apiVersion": "acme-new.example.com/v1", "kind": "G", "metadata": metadata | labels}
-    question = {"request": {"uid": "u", "desiredAPIVersion": "acme-new.example.com/v2"}}
-    question["request"]["objects"] = [new]  # type: ignore[assignment]
-    body, asked_objects = conversion_down(json.dumps(question).encode(), ACME)
-    assert asked_objects == 1
-    below = json.loads(body)["request"]
-    assert "acme" not in json.dumps(below)
-    converted = [{**each, "apiVersion": below["desiredAPIVersion"]} for each in below["objects"]]
-    answer = {"response": {"uid": "u", "convertedObjects": converted}}
-    above = json.loads(converted_up(json.dumps(answer).encode(), ACME, 1))["response"]
-    assert above["convertedObjects"] == [{**new, "apiVersion": "acme-new.example.com/v2"}]
+    labels = {} if "namespace" in metadata else {"labels": {LABEL: "acme"}}
+    old = stored(**metadata | labels)
+    review = to_convert(old)
+    assert b"acme" not in review.body
+    body, failure = converted(review)
+    assert not failure
+    wanted = old | {"apiVersion": "acme-new.example.com/v2", "n": 0}
+    assert json.loads(body)["response"]["convertedObjects"] == [wanted]
+
+
+def test_a_conversion_of_a_foreign_object_leaves_the_others_to_the_webhook() -> None:
+    """One object in a namespace of another LCluster, and no list of the kind was converted."""
+    foreign = stored(name="cuckoo", namespace="beta-default") | {"n": 1e300}
+    first, last = (stored(name=name, namespace="acme-prod") for name in ("a", "b"))
+    review = to_convert(first, foreign, last)
+    assert b"cuckoo" not in review.body
+    objects = json.loads(converted(review).body)["response"]["convertedObjects"]
+    version = {"apiVersion": "acme-new.example.com/v2"}
+    assert objects == [first | version | {"n": 0}, foreign | version, last | version | {"n": 1}]
+
+
+def test_a_webhook_is_not_asked_about_foreign_objects_alone() -> None:
+    review = to_convert(stored(name="cuckoo", namespace="beta-default"))
+    assert not review.body
+    answer = json.loads(review.answer_without_webhook())["response"]
+    assert answer["convertedObjects"][0]["metadata"]["name"] == "cuckoo"
 
 
 def test_objects_under_deletion_are_converted_without_the_webhook() -> None:
     """A Service that was gone kept the Namespaces of an LCluster, and it, from going."""
-    stored = {"apiVersion": "acme-x.org/v1", "kind": "G", "metadata": {"name": "g"}, "n": 1e300}
-    request = {"uid": "u", "desiredAPIVersion": "acme-x.org/v2", "objects": [stored]}
-    answer = json.loads(answer_without_webhook(json.dumps({"request": request}).encode()))
+    old = stored(name="acme-g", labels={LABEL: "acme"}) | {"n": 1e300}
+    answer = json.loads(to_convert(old).answer_without_webhook())
     assert answer["response"] == {
         "uid": "u",
-        "convertedObjects": [stored | {"apiVersion": "acme-x.org/v2"}],
+        "convertedObjects": [old | {"apiVersion": "acme-new.example.com/v2"}],
         "result": {"status": "Success"},
     }
 
@@ -213,16 +249,42 @@ def test_objects_under_deletion_are_converted_without_the_webhook() -> None:
 def test_a_conversion_response_with_too_many_objects_is_refused() -> None:
     """Half a million empty objects were translated one by one, and nothing else was answered."""
     many = {"response": {"uid": "u", "convertedObjects": [{}, {}]}}
+    review = to_convert(stored(name="w", namespace="acme-prod"))
     with pytest.raises(Refused, match="returned 2 objects, expected 1"):
-        converted_up(json.dumps(many).encode(), ACME, 1)
+        review.answer_up(json.dumps(many).encode(), ACME)
 
 
 def test_null_fields_in_a_webhook_response_are_ignored() -> None:
     read, _ = review(POD)
     assert answered(read, patch=None, patchType=None) == {"uid": "u", "allowed": True}
-    failed = {"response": {"uid": "u", "convertedObjects": None, "result": {"message": "no"}}}
-    above = json.loads(converted_up(json.dumps(failed).encode(), ACME, 3))["response"]
-    assert above["result"] == {"message": "no"}
+
+
+@pytest.mark.parametrize(
+    ("result", "failure"),
+    [
+        ({"status": "Failure", "message": "no"}, "no"),
+        ({"status": "Failure", "message": None}, "the webhook fails"),
+        ({"status": "Success"}, "the webhook converts nothing"),
+        (None, "the webhook fails"),
+    ],
+)
+def test_a_webhook_that_converts_nothing_has_failed(result: Any, failure: str) -> None:
+    response = {"uid": "u", "convertedObjects": None, "result": result}
+    asked = to_convert(stored(name="w", namespace="acme-prod"))
+    found = asked.answer_up(json.dumps({"response": response}).encode(), ACME)
+    assert found.failure == failure
+    assert json.loads(found.body)["response"]["result"] == result
+
+
+def test_the_kind_of_a_failed_conversion_is_known_from_its_review() -> None:
+    kind = ResourceType("shop.example.com", "carts", "Cart", namespaced=True, custom=True)
+    view = replace(ACME, resources=ResourceTable((kind,)))
+    cart = {"apiVersion": "acme-shop.example.com/v1", "kind": "Cart"}
+    objects = [cart | {"metadata": {"namespace": each}} for each in ("acme-a", "beta-b")]
+    request = {"desiredAPIVersion": "acme-shop.example.com/v2", "objects": objects}
+    body = json.dumps({"request": request}).encode()
+    assert converted_kind(body, view) == (kind, frozenset(("acme-a", "beta-b")))
+    assert converted_kind(body, ACME)[0] is None
 
 
 def test_a_webhook_patch_of_role_references_is_refused() -> None:

@@ -45,6 +45,7 @@ from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marke
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
@@ -308,10 +309,11 @@ class _Process:
         root, service, settings = self.root, self.webhook_service, self.settings
         if not root or not service:
             return []
+        upstream = self.platform.as_gateway
+        converters = FailingConverters(tenants, upstream, self.client)
+        await self.stack.enter_async_context(running(converters.run()))
         in_flight = InFlight(settings.gateway_requests_in_flight)
-        server = HttpServer(
-            WebhookHandler(tenants, self.platform.as_gateway, in_flight).handle, LIMITS
-        )
+        server = HttpServer(WebhookHandler(tenants, upstream, in_flight, converters).handle, LIMITS)
         context = own_context(root, service.host)
         address = await _listen(server, "gateway_webhook_listen", settings, context)
         log.info("ready to be asked for webhooks", extra={"address": address})

@@ -7,6 +7,8 @@ tenant, through the API server's proxy, so it reaches nothing that the tenant co
 import asyncio
 import hmac
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -15,12 +17,13 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.fairness.in_flight import InFlight
-from lnamespace.gateway.fairness.review_waits import MOST_SECONDS, ReviewWaits
+from lnamespace.gateway.fairness.review_waits import CONVERSIONS, MOST_SECONDS, ReviewWaits
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.media_types import JSON
@@ -45,9 +48,8 @@ from lnamespace.translate.protocol.status import (
 )
 from lnamespace.translate.webhooks.admission_reviews import read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
-    answer_without_webhook,
-    conversion_down,
-    converted_up,
+    converted_kind,
+    read_conversion_review,
 )
 
 _SECONDS = 30.0
@@ -58,6 +60,8 @@ the memory of all tenants."""
 LIMITS = ServerLimits(body=32 * 1024 * 1024, bodies=128 * 1024 * 1024)
 """The API server has all objects of a list converted at once."""
 _COUNTED = PathRequest("post", "")
+_CONVERSION = "ConversionReview"
+_NO_ANSWER = "it does not answer"
 _HEADERS = (("content-type", JSON), ("accept", JSON))
 
 log = logging.getLogger(__name__)
@@ -89,7 +93,9 @@ class WebhookHandler:
     tenants: Tenants
     upstream: Upstream
     in_flight: InFlight
+    converters: FailingConverters
     waits: ReviewWaits = field(default_factory=ReviewWaits)
+    conversions: ReviewWaits = field(default_factory=lambda: ReviewWaits(CONVERSIONS))
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one review."""
@@ -119,12 +125,18 @@ class WebhookHandler:
         if request.method != "POST":
             raise method_not_allowed()
         tenant, webhook = self._webhook_at(request.target.partition("?")[0])
-        in_flight, name = self.in_flight, tenant.name
-        with in_flight.holding(name, len(request.body)), in_flight.counted(name, _COUNTED):
-            try:
-                answer = await self._review(request.body, tenant, webhook)
-            except ForeignObject as foreign:
-                raise no_such_path() from foreign
+        in_flight, name, failure = self.in_flight, tenant.name, _NO_ANSWER
+        try:
+            with in_flight.holding(name, len(request.body)), in_flight.counted(name, _COUNTED):
+                answer, failure = await self._review(request.body, tenant, webhook)
+        except ForeignObject as foreign:
+            raise no_such_path() from foreign
+        except asyncio.CancelledError:
+            failure = ""  # the API server has gone
+            raise
+        finally:
+            if failure and _kind_of(request.body) == _CONVERSION:
+                self._conversion_failed(request.body, tenant, failure)
         await exchange.answer(200, (("Content-Type", JSON),), answer)
 
     def _webhook_at(self, path: str) -> tuple[ServedTenant, TenantWebhook]:
@@ -135,21 +147,36 @@ class WebhookHandler:
             raise no_such_path()
         return tenant, found.webhook
 
-    async def _review(self, body: bytes, tenant: ServedTenant, webhook: TenantWebhook) -> bytes:
+    def _conversion_failed(self, body: bytes, tenant: ServedTenant, failure: str) -> None:
+        with suppress(Refused):
+            resource, namespaces = converted_kind(body, tenant.view)
+            if resource:
+                self.converters.failed(tenant, resource, namespaces, failure)
+
+    async def _review(
+        self, body: bytes, tenant: ServedTenant, webhook: TenantWebhook
+    ) -> tuple[bytes, str]:
+        """Return the answer, and the words of a webhook that cannot convert."""
         view = tenant.view
-        if _kind_of(body) == "ConversionReview":
-            if tenant.terminating:
-                # The objects are listed to be deleted, and the webhook may be deleted already.
-                return answer_without_webhook(body)
-            question, objects = conversion_down(body, view)
-            answer = await self._ask(view, webhook, question, converts=True)
-            return converted_up(answer, view, objects)
+        if _kind_of(body) == _CONVERSION:
+            return await self._convert(body, tenant, webhook)
         review = read_admission_review(body, view)
         if review.of_tenant:
-            return review.answer_up(await self._ask(view, webhook, review.body), view)
-        with self.waits.waiting(view.tenant):
-            async with asyncio.timeout(MOST_SECONDS):
-                return review.answer_up(await self._ask(view, webhook, review.body), view)
+            return review.answer_up(await self._ask(view, webhook, review.body), view), ""
+        async with _bounded(self.waits, view.tenant):
+            return review.answer_up(await self._ask(view, webhook, review.body), view), ""
+
+    async def _convert(
+        self, body: bytes, tenant: ServedTenant, webhook: TenantWebhook
+    ) -> tuple[bytes, str]:
+        review = read_conversion_review(body, tenant.view)
+        if tenant.terminating or not review.body:
+            # The objects of an LCluster that is being deleted are listed to be deleted, and its
+            # webhook may be deleted already. Objects of others are not its webhook's to convert.
+            return review.answer_without_webhook(), ""
+        async with _bounded(self.conversions, tenant.name):
+            answer = await self._ask(tenant.view, webhook, review.body, converts=True)
+            return review.answer_up(answer, tenant.view)
 
     async def _ask(
         self, view: TenantView, webhook: TenantWebhook, body: bytes, *, converts: bool = False
@@ -161,6 +188,14 @@ class WebhookHandler:
         if response.status != 200:
             raise _Unanswered(response.status, answer)
         return answer
+
+
+@asynccontextmanager
+async def _bounded(waits: ReviewWaits, tenant: str) -> AsyncIterator[None]:
+    """Wait for a webhook as long as others may wait for it."""
+    with waits.waiting(tenant):
+        async with asyncio.timeout(MOST_SECONDS):
+            yield
 
 
 async def _body_of(response: UpstreamResponse, most: int) -> bytes:

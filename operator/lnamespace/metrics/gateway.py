@@ -82,6 +82,16 @@ class GatewayMetrics(ProcessMetrics):
         ),
     ]
 
+    failing_converters: Annotated[
+        Gauge,
+        Definition(
+            "lnamespace_gateway_lcluster_failing_converters",
+            "CustomResourceDefinitions of each LCluster that are marked, for their conversion "
+            "webhooks fail.",
+            labels=("lcluster",),
+        ),
+    ]
+
     def forget_lclusters(self, known: Container[str]) -> None:
         """Remove the series of LClusters that are gone."""
         for metric in (
@@ -89,6 +99,7 @@ class GatewayMetrics(ProcessMetrics):
             self.lcluster_namespaces,
             self.lcluster_objects,
             self.lcluster_storage,
+            self.failing_converters,
         ):
             names = {
                 sample.labels["lcluster"] for found in metric.collect() for sample in found.samples

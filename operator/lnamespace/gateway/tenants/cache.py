@@ -89,6 +89,12 @@ class Tenants:
         label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
         return frozenset(each.name for each in found if each.labels.get(label) == name)
 
+    def marked_definitions(self) -> dict[str, str]:
+        """Return when each marked definition of an LCluster was marked, by its name upstream."""
+        found = self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
+        label = self._names.lcluster_label
+        return {each.name: each.raw.decode() for each in found if each.raw and label in each.labels}
+
     async def run(self) -> None:
         """Run discovery and the reflectors."""
         async with asyncio.TaskGroup() as group:
@@ -123,7 +129,7 @@ class Tenants:
         yield self._reflector(client, NAMESPACE, self._namespace_changed, metadata, label)
         yield self._reflector(client, RESOURCE_QUOTA, self._share_changed, self._read_share, label)
         yield self._reflector(
-            client, CUSTOM_RESOURCE_DEFINITION, self._definition_changed, metadata
+            client, CUSTOM_RESOURCE_DEFINITION, self._definition_changed, self._parts.definition
         )
         for resource in _RBAC:
             changed = partial(self._rbac_changed, resource.plural)

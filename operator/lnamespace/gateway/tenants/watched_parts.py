@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder, encode
 
+from lnamespace.gateway.tenants.conversion_marks import marked_at
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
@@ -56,6 +57,10 @@ class PartReader:
         """Read an object of which its name and its tenant are used."""
         item = read_watched(raw)
         return replace(item, raw=b"", labels=self._own(item))
+
+    def definition(self, raw: bytes | Raw) -> WatchedObject:
+        """Read a CustomResourceDefinition: its name, its tenant, and when it was marked."""
+        return replace(self.metadata(raw), raw=marked_at(raw).encode())
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:
         """Read a class: its labels, and whether it is a default."""

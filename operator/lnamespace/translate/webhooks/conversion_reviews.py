@@ -1,17 +1,19 @@
 """Translate ConversionReviews of a tenant's webhooks."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import translator_of
-from lnamespace.translate.objects.translators import Encoded, TranslationContext
+from lnamespace.translate.objects.translators import Encoded, ForeignObject, TranslationContext
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_members
 
+_SUCCESS = "Success"
 _NO_TEXT, _NO_OBJECT = Raw(b'""'), Raw(b"{}")
 
 
@@ -24,52 +26,97 @@ class _ConversionQuestion(msgspec.Struct, frozen=True, rename="camel"):
     objects: tuple[dict[str, Raw], ...] = ()
 
 
+class _Result(msgspec.Struct, frozen=True):
+    status: str | None = None
+    message: str | None = None
+
+
 class _ConversionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     converted_objects: tuple[dict[str, Raw], ...] | None = None
+    result: _Result | None = None
+
+    @property
+    def failure(self) -> str:
+        """Return why the webhook says that it has failed; empty if it has not."""
+        result = self.result or _Result()
+        return "" if result.status == _SUCCESS else result.message or "the webhook fails"
 
 
-def conversion_down(body: bytes, view: TenantView) -> tuple[bytes, int]:
-    """Return a review in tenant spelling, and the number of its objects.
+class Conversion(NamedTuple):
+    """The answer to a ConversionReview in upstream spelling, and why it failed; empty if not."""
 
-    Raises
-    ------
-    Refused
-        The body is not a ConversionReview.
-    ForeignObject
-        The review is about an object that is not the tenant's.
-    """
-    members, asked = read_members(body, "request")
-    request = decoded(members["request"], _ConversionQuestion)
-    below = {
-        "desiredAPIVersion": view.api_version_down(request.desired_api_version),
-        "objects": [_Converted.from_object(each, view).down(each) for each in request.objects],
-    }
-    return envelope(members, request={**asked, **below}), len(request.objects)
+    body: bytes
+    failure: str = ""
 
 
-def converted_up(answer: bytes, view: TenantView, asked: int) -> bytes:
-    """Translate the objects that a webhook converted into upstream spelling.
+@dataclass(frozen=True)
+class ConversionReview:
+    """A question of the API server to convert objects.
 
     Parameters
     ----------
-    asked
-        The number of objects in the review, which the API server expects back.
-
-    Raises
-    ------
-    Refused
-        The answer is not a review, or has a value that the tenant may not write.
+    members
+        The members of the review upstream.
+    uid
+        The review's UID, as JSON.
+    wanted
+        The version that is asked for, in upstream spelling.
+    objects
+        The objects in upstream spelling.
+    own
+        For each object, whether it is the tenant's. Anybody who may write a kind past the gateway
+        can have an object of it in a namespace of their own, and the API server converts all of a
+        kind for a list.
+    body
+        The review of the tenant's objects in tenant spelling; empty if there is none.
     """
-    members, response = read_members(answer, "response")
-    objects = decoded(members["response"], _ConversionAnswer).converted_objects or ()
-    if objects and len(objects) != asked:
-        raise bad_request(f"the webhook returned {len(objects)} objects, expected {asked}")
-    above = [_Converted.from_object(each, view).up(each) for each in objects]
-    return envelope(members, response={**response, "convertedObjects": above})
+
+    members: Encoded
+    uid: Raw | None
+    wanted: str
+    objects: tuple[Encoded, ...]
+    own: tuple[bool, ...]
+    body: bytes
+
+    def answer_up(self, answer: bytes, view: TenantView) -> Conversion:
+        """Translate the answer of a webhook into upstream spelling.
+
+        Raises
+        ------
+        Refused
+            The answer is not a review, or has a value that the tenant may not write.
+        """
+        members, response = read_members(answer, "response")
+        told = decoded(members["response"], _ConversionAnswer)
+        converted, asked = told.converted_objects or (), sum(self.own)
+        if converted and len(converted) != asked:
+            raise bad_request(f"the webhook returned {len(converted)} objects, expected {asked}")
+        if not converted:
+            failure = told.failure or "the webhook converts nothing"
+            return Conversion(envelope(members, response={**response, **_NOTHING}), failure)
+        above = iter([_Converted.from_object(each, view).up(each) for each in converted])
+        objects = [
+            next(above) if own else each | {"apiVersion": self.wanted}
+            for each, own in zip(self.objects, self.own, strict=True)
+        ]
+        body = envelope(members, response={**response, "convertedObjects": objects})
+        return Conversion(body, told.failure)
+
+    def answer_without_webhook(self) -> bytes:
+        """Return the answer of conversion strategy ``None``, which changes the version alone."""
+        response = {
+            "uid": self.uid,
+            "convertedObjects": [each | {"apiVersion": self.wanted} for each in self.objects],
+            "result": {"status": _SUCCESS},
+        }
+        return envelope(self.members, response=response)
 
 
-def answer_without_webhook(body: bytes) -> bytes:
-    """Return the answer of conversion strategy ``None``, which changes the version alone.
+_NOTHING: dict[str, Any] = {"convertedObjects": []}
+
+
+def read_conversion_review(body: bytes, view: TenantView) -> ConversionReview:
+    """Translate a ConversionReview of the API server into tenant spelling.
 
     Raises
     ------
@@ -78,13 +125,42 @@ def answer_without_webhook(body: bytes) -> bytes:
     """
     members, asked = read_members(body, "request")
     request = decoded(members["request"], _ConversionQuestion)
-    wanted = {"apiVersion": request.desired_api_version}
-    response = {
-        "uid": asked.get("uid"),
-        "convertedObjects": [each | wanted for each in request.objects],
-        "result": {"status": "Success"},
+    translated = [_down(each, view) for each in request.objects]
+    below = {
+        "desiredAPIVersion": view.api_version_down(request.desired_api_version),
+        "objects": [each for each in translated if each is not None],
     }
-    return envelope(members, response=response)
+    question = envelope(members, request={**asked, **below}) if below["objects"] else b""
+    own = tuple(each is not None for each in translated)
+    wanted = request.desired_api_version
+    return ConversionReview(members, asked.get("uid"), wanted, request.objects, own, question)
+
+
+def converted_kind(body: bytes, view: TenantView) -> tuple[ResourceType | None, frozenset[str]]:
+    """Return the resource that a review is about, None if it is not served, and its namespaces.
+
+    Raises
+    ------
+    Refused
+        The body is not a ConversionReview.
+    """
+    request = decoded(read_members(body, "request")[0]["request"], _ConversionQuestion)
+    group = view.group_down(request.desired_api_version.rpartition("/")[0]) or ""
+    kinds = {decoded(each.get("kind", _NO_TEXT), str) for each in request.objects}
+    resource = view.resources.by_kind(group, kinds.pop()) if len(kinds) == 1 else None
+    return resource, frozenset(map(_namespace_of, request.objects))
+
+
+def _down(members: Encoded, view: TenantView) -> Encoded | None:
+    """Return an object in tenant spelling; None if it is not the tenant's."""
+    try:
+        return _Converted.from_object(members, view).down(members)
+    except ForeignObject:
+        return None
+
+
+def _namespace_of(members: Encoded) -> str:
+    return decoded(members.get("metadata", _NO_OBJECT), _Meta).namespace
 
 
 @dataclass(frozen=True)
@@ -98,7 +174,7 @@ class _Converted:
     def from_object(cls, members: Encoded, view: TenantView) -> "_Converted":
         api_version = decoded(members.get("apiVersion", _NO_TEXT), str)
         kind = decoded(members.get("kind", _NO_TEXT), str)
-        namespace = decoded(members.get("metadata", _NO_OBJECT), _Meta).namespace
+        namespace = _namespace_of(members)
         group, _, version = api_version.removeprefix(view.prefix).rpartition("/")
         resource = ResourceType(group, "", kind, bool(namespace), custom=True)
         return cls(f"{group}/{version}", TranslationContext(view, resource))

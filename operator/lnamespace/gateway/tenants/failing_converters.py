@@ -1,0 +1,210 @@
+"""Keep Kubernetes from waiting for kinds of tenants that cannot be listed (decision 0064).
+
+Kubernetes' quota controller starts when it has listed all kinds that can be created. A kind whose
+conversion webhook fails cannot be listed: it is marked as one of which nothing can be created.
+Nobody converts its objects in the webhook's place, for the API server would store what they made.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.kube.answers import decode
+from lnamespace.kube.client import Client
+from lnamespace.kube.media_types import METADATA_LIST
+from lnamespace.kube.metadata import ListMeta
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.protocol.percent import encode_query
+from lnamespace.translate.protocol.resources import ResourceType
+
+EVERY = 5.0
+"""Seconds between two looks at the kinds that fail."""
+PATIENCE = 30.0
+"""Seconds for which a kind may fail: the pod of a webhook is replaced in less."""
+SHORT_PATIENCE = 5.0
+"""Seconds for which it may fail if one of the LCluster was marked lately."""
+HELD, _LONGEST_HELD = 30.0, 3600.0
+"""Seconds for which a definition is marked at least: twice as long each time, up to an hour."""
+_REMEMBERED = 6 * 3600.0
+"""Seconds for which it counts that a definition was marked."""
+_UNREACHED = 90.0
+"""Seconds for which a failure counts in a namespace in which the gateway cannot look again."""
+_ANSWER_SECONDS = 10.0
+_AT_ONCE = 16
+_PERSON = "lnamespace-gateway"
+_HEADERS = (("accept", METADATA_LIST),)
+
+log = logging.getLogger(__name__)
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: ListMeta = ListMeta()
+
+
+_page = msgspec.json.Decoder(_Page)
+
+
+@dataclass
+class _Suspect:
+    """A definition whose webhook has failed.
+
+    Parameters
+    ----------
+    since
+        When it was first noticed.
+    unreached
+        When it last failed in a namespace in which the gateway cannot look.
+    """
+
+    since: float
+    why: str = "it does not answer"
+    unreached: float = float("-inf")
+
+
+@dataclass
+class FailingConverters:
+    """The definitions of tenants whose conversion webhooks fail.
+
+    Every replica does so for the failures that it sees, and looks at those that are marked.
+    """
+
+    tenants: Tenants
+    upstream: Upstream
+    client: Client
+    now: Callable[[], float] = time.monotonic
+    _suspects: dict[str, _Suspect] = field(default_factory=dict)
+    _sound: dict[str, float] = field(default_factory=dict)
+    """When each definition was last seen to be listed."""
+    _marks: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When each mark was first seen, by the definition and the time that it bears."""
+
+    def failed(
+        self, tenant: ServedTenant, resource: ResourceType, namespaces: Iterable[str], why: str
+    ) -> None:
+        """Record that a webhook has failed to convert objects in some namespaces."""
+        name = tenant.view.crd_name_up(str(resource.group_resource))
+        now = self.now()
+        if not resource.namespaced or now - self._sound.get(name, float("-inf")) < PATIENCE:
+            return
+        suspect = self._suspects.setdefault(name, _Suspect(now))
+        suspect.why = why or suspect.why
+        if any(tenant.namespaces.closed(each) for each in namespaces):
+            suspect.unreached = now
+
+    async def run(self) -> None:
+        """Look at the definitions that have failed and at those that are marked, for ever."""
+        while True:
+            await self.look()
+            await asyncio.sleep(EVERY)
+
+    async def look(self) -> None:
+        """Mark the definitions that cannot be listed; remove the mark of those that can."""
+        marks, now = self.tenants.marked_definitions(), self.now()
+        self._marks |= {each: now for each in marks.items() if each not in self._marks}
+        self._marks = {each: at for each, at in self._marks.items() if now - at < _REMEMBERED}
+        self._sound = {each: at for each, at in self._sound.items() if now - at < PATIENCE}
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def check(name: str) -> None:
+            async with slots:
+                await self._check(name, marks)
+
+        await asyncio.gather(*map(check, sorted(marks.keys() | self._suspects.keys())))
+
+    async def _check(self, name: str, marks: Mapping[str, str]) -> None:
+        found = self._find(name)
+        try:
+            listed = await self._is_listed(name, *found) if found else None
+            if found is None:
+                self._suspects.pop(name, None)
+            elif listed:
+                await self._listed(name, marks.get(name, ""))
+            elif listed is False:
+                await self._failing(name, marked=name in marks)
+        except ClusterError as error:
+            about = {"definition": name, "error": str(error)}
+            log.warning("a definition whose conversion fails was not looked at", extra=about)
+
+    async def _listed(self, name: str, marked: str) -> None:
+        self._suspects.pop(name, None)
+        self._sound[name] = self.now()
+        if marked and self.now() - self._marks[name, marked] >= self._held(name):
+            await unmark(self.client, name)
+            log.info("a conversion webhook of an LCluster converts again", extra=_about(name))
+
+    async def _failing(self, name: str, *, marked: bool) -> None:
+        suspect = self._suspects.setdefault(name, _Suspect(self.now()))
+        if not marked and self.now() - suspect.since >= self._patience(name):
+            await mark(self.client, name, suspect.why)
+            log.warning("a conversion webhook of an LCluster fails", extra=_about(name))
+
+    def _find(self, name: str) -> tuple[ServedTenant, ResourceType] | None:
+        tenant = self.tenants.get(tenant_of_definition(name))
+        below = tenant and tenant.view.crd_name_down(name)
+        if not tenant or not below or tenant.terminating:
+            return None
+        plural, _, group = below.partition(".")
+        resource = tenant.view.resources.by_plural(group, plural)
+        return (tenant, resource) if resource and resource.versions else None
+
+    async def _is_listed(
+        self, name: str, tenant: ServedTenant, resource: ResourceType
+    ) -> bool | None:
+        """Return whether Kubernetes can list a kind; None if that cannot be said now."""
+        suspect = self._suspects.get(name)
+        if suspect and self.now() - suspect.unreached < _UNREACHED:
+            return False
+        try:
+            for namespace in tenant.namespaces.all():
+                await self._list(tenant.view, resource, namespace)
+        except (ServerFault, TimeoutError):
+            return False
+        except (Unreachable, Throttled):
+            return None
+        except ClusterError as error:
+            # The namespace or the kind has just gone.
+            return None if error.status in (403, 404, 410) else False
+        return True
+
+    async def _list(self, view: TenantView, resource: ResourceType, namespace: str) -> None:
+        """List the objects of a namespace as Kubernetes does, from the API server's cache."""
+        path = listed_path(view, resource, namespace)
+        identity = UpstreamIdentity(view.tenant, _PERSON)
+        place = ("resourceVersion", "0")
+        while place[1]:
+            query = encode_query((("limit", "500"), place))
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                answer = await self.upstream.read(f"{path}?{query}", identity, _HEADERS)
+            place = ("continue", decode(_page, answer).metadata.continue_)
+
+    def _marked_lately(self, name: str) -> int:
+        """Return how often definitions of the same LCluster were marked in the last hours."""
+        tenant = tenant_of_definition(name)
+        return sum(tenant_of_definition(each) == tenant for each, _ in self._marks)
+
+    def _patience(self, name: str) -> float:
+        return SHORT_PATIENCE if self._marked_lately(name) else PATIENCE
+
+    def _held(self, name: str) -> float:
+        doublings = min(self._marked_lately(name) - 1, 10)
+        return min(HELD * 2.0**doublings, _LONGEST_HELD)
+
+
+def listed_path(view: TenantView, resource: ResourceType, namespace: str) -> str:
+    """Return the path of the objects of a custom kind in the version that Kubernetes lists."""
+    version = resource.versions[0] if resource.versions else ""
+    group = view.group_up(resource.group)
+    return f"/apis/{group}/{version}/namespaces/{namespace}/{resource.plural}"
+
+
+def _about(definition: str) -> dict[str, str]:
+    return {"lcluster": tenant_of_definition(definition), "definition": definition}

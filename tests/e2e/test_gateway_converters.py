@@ -1,0 +1,249 @@
+"""What a tenant's conversion webhook that fails does to the tenant, and not to others."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from tests.e2e.support.api import Api, ApiError, Object, ns_path, refusal, unless
+from tests.e2e.support.cluster import running
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.hooks import Hook, listening
+from tests.e2e.support.people import People
+from tests.e2e.support.probes import metric
+from tests.e2e.support.waiting import eventually
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+QUOTAS = "resourcequotas"
+GROUP_SUFFIX = "org.example.com"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayCluster]:
+    """Start a cluster of the file's own: its quotas may stop."""
+    with running(tmp_path_factory.mktemp("converters"), GatewayCluster) as found:
+        assert isinstance(found, GatewayCluster)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
+    """Return the LClusters of whoever has converters, and of a neighbour."""
+    made = LClusters(cluster, people)
+    for name in ("quail", "bittern"):
+        made.make(name, "alice", sudoers=("alice",))
+    return made
+
+
+@pytest.fixture(scope="module")
+def alice(lclusters: LClusters) -> Api:
+    """Return the administrator inside the first."""
+    return lclusters.resident("quail", "alice").api.acting("alice", "system:masters")
+
+
+@pytest.fixture(scope="module")
+def neighbour(lclusters: LClusters) -> Api:
+    """Return the administrator inside the second."""
+    return lclusters.resident("bittern", "alice").api.acting("alice", "system:masters")
+
+
+@pytest.fixture(scope="module")
+def hook(
+    cluster: GatewayCluster, alice: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hook]:
+    """Run a converter behind a Service of the tenant."""
+    with listening(tmp_path_factory.mktemp("hook") / "tls", {"/convert": converted}) as own:
+        spec = {"ports": [{"name": "https", "port": 443, "targetPort": own.port}]}
+        alice.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
+        publish_pod(cluster.admin, "quail-default", "hook", "https", own.port)
+        yield own
+
+
+def converted(request: Object) -> Object:
+    """Convert: what is `size` in v1 is `amount` in v2."""
+    wanted = request["desiredAPIVersion"]
+    before, after = ("amount", "size") if wanted.endswith("v1") else ("size", "amount")
+    objects = [
+        {key: value for key, value in each.items() if key != before}
+        | {"apiVersion": wanted, after: each[before]}
+        for each in request["objects"]
+    ]
+    return {"convertedObjects": objects, "result": {"status": "Success"}}
+
+
+def definition(plural: str, stored: str, client: Object | None = None) -> Object:
+    """Return a namespaced kind that is stored in a version; in two versions if it is converted."""
+    kind = plural.removesuffix("s").title()
+    names = ("v1", "v2") if client else ("v1",)
+    versions = [
+        {"name": name, "served": True, "storage": name == stored, "schema": SCHEMA}
+        for name in names
+    ]
+    spec: Object = {
+        "group": GROUP_SUFFIX,
+        "scope": "Namespaced",
+        "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+        "versions": versions,
+    }
+    if client:
+        webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+        spec["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    return {"metadata": {"name": f"{plural}.{GROUP_SUFFIX}"}, "spec": spec}
+
+
+def path_of(plural: str, version: str, namespace: str = "default", tenant: str = "") -> str:
+    return f"/apis/{tenant}{GROUP_SUFFIX}/{version}/namespaces/{namespace}/{plural}"
+
+
+def store(api: Api, plural: str, name: str, version: str = "v1", **fields: object) -> Object:
+    """Create an object, once its kind is served."""
+    kind = plural.removesuffix("s").title()
+    body: Object = {"apiVersion": f"{GROUP_SUFFIX}/{version}", "kind": kind}
+    body |= {"metadata": {"name": name}, **fields}
+    eventually(lambda: unless("NotFound", api.create, path_of(plural, version), body))
+    return body
+
+
+def change(api: Api, wanted: Object) -> None:
+    """Replace the specification of a definition."""
+    path = f"{DEFINITIONS}/{wanted['metadata']['name']}"
+    found = api.get(path)
+    api.replace(path, found | {"spec": wanted["spec"]})
+
+
+def condition(api: Api, plural: str) -> Object | None:
+    """Return the condition Terminating of a definition."""
+    found = api.get(f"{DEFINITIONS}/{plural}.{GROUP_SUFFIX}")
+    listed: list[Object] = found["status"]["conditions"]
+    return next((each for each in listed if each["type"] == "Terminating"), None)
+
+
+def recounts(cluster: GatewayCluster, api: Api, namespace: str, name: str) -> None:
+    """Confirm that a new ResourceQuota has a status, and that what is deleted is counted down."""
+    hard = {"spec": {"hard": {"count/secrets": "50"}}, "metadata": {"name": name}}
+    api.create(ns_path("default", QUOTAS), hard)
+    path = ns_path(namespace, QUOTAS, name)
+
+    def used() -> str:
+        status: Object = cluster.admin.get(path).get("status", {})
+        return str(status.get("used", {}).get("count/secrets", ""))
+
+    before = int(eventually(used, 90, "a new ResourceQuota has no status"))
+    api.create(ns_path("default", "secrets"), {"metadata": {"name": name}})
+    eventually(lambda: int(used()) == before + 1, 90, "nothing is counted")
+    api.delete(ns_path("default", "secrets", name))
+    eventually(lambda: int(used()) == before, 90, "nothing is counted down")
+
+
+@contextmanager
+def broken(hook: Hook) -> Iterator[None]:
+    """Have the converter fail."""
+    hook.answers["/convert"] = lambda _: {"result": {"status": "Failure", "message": "no mapping"}}
+    try:
+        yield
+    finally:
+        hook.answers["/convert"] = converted
+
+
+def test_a_failing_converter_stops_no_quota_of_others(
+    cluster: GatewayCluster, alice: Api, neighbour: Api, hook: Hook
+) -> None:
+    """One definition of a plain user stopped all ResourceQuotas when Kubernetes restarted.
+
+    Its quota controller waits until it has listed all kinds that can be created.
+    """
+    alice.create(DEFINITIONS, definition("gadgets", "v1"))
+    store(alice, "gadgets", "one", size=3)
+    with broken(hook):
+        change(alice, definition("gadgets", "v2", hook.client("default", "hook", "/convert")))
+        words = refusal(eventually_failing, alice, f"{path_of('gadgets', 'v2')}/one", status=500)
+        assert "no mapping" in words
+        told = eventually(lambda: condition(alice, "gadgets"), 120, "nobody notices")
+        assert told
+        assert (told["status"], told["reason"]) == ("True", "ConversionFails")
+        assert "no mapping" in told["message"]
+        cluster.learn_kinds()
+        recounts(cluster, neighbour, "bittern-default", "after")
+        # Nothing was converted by anybody else meanwhile.
+        assert "no mapping" in refusal(alice.get, f"{path_of('gadgets', 'v2')}/one", status=500)
+        words = refusal(partial(store, alice, "gadgets", "two", size=1))
+        assert "create not allowed" in words
+        assert series(cluster, "quail") == 1
+    eventually(lambda: condition(alice, "gadgets") is None, 180, "it stays marked")
+    assert alice.get(f"{path_of('gadgets', 'v2')}/one")["amount"] == 3
+    store(alice, "gadgets", "two", size=1)
+    assert alice.get(f"{path_of('gadgets', 'v2')}/two")["amount"] == 1
+    eventually(lambda: series(cluster, "quail") == 0)
+
+
+def test_a_hanging_converter_is_waited_for_a_few_seconds(alice: Api, hook: Hook) -> None:
+    """The API server waits for half a minute, and with it a worker of Kubernetes' controllers."""
+    ended = threading.Event()
+    alice.create(DEFINITIONS, definition("drums", "v1", hook.client("default", "hook", "/hang")))
+    hook.answers["/hang"] = lambda request: (ended.wait(60) and converted(request)) or {}
+    try:
+        store(alice, "drums", "one", size=3)
+        path = f"{path_of('drums', 'v2')}/one"
+        began = time.monotonic()
+        assert "does not answer" in refusal(eventually_failing, alice, path, status=500)
+        assert time.monotonic() - began < 15
+    finally:
+        ended.set()
+    assert alice.get(path)["amount"] == 3
+
+
+def test_objects_of_another_lcluster_do_not_stop_a_conversion(
+    cluster: GatewayCluster, lclusters: LClusters, hook: Hook
+) -> None:
+    """One foreign object, and no list of the kind was converted; nor did its LCluster ever go."""
+    lclusters.make("heron", "alice", sudoers=("alice",))
+    heron = lclusters.resident("heron", "alice").api.acting("alice", "system:masters")
+    spec = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
+    heron.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
+    publish_pod(cluster.admin, "heron-default", "hook", "https", hook.port)
+    heron.create(DEFINITIONS, definition("nests", "v1", hook.client("default", "hook", "/convert")))
+    store(heron, "nests", "own", size=3)
+    cuckoo = {
+        "apiVersion": f"heron-{GROUP_SUFFIX}/v1",
+        "kind": "Nest",
+        "metadata": {"name": "cuckoo", "finalizers": ["quail.example.com/never"]},
+    }
+    elsewhere = path_of("nests", "v1", "quail-default", tenant="heron-")
+    cluster.admin.create(elsewhere, cuckoo)
+    listed = eventually(lambda: heron.items(f"/apis/{GROUP_SUFFIX}/v2/nests"))
+    assert [(each["metadata"]["name"], each["amount"]) for each in listed] == [("own", 3)]
+    assert not [each for each in hook.asked if "cuckoo" in json.dumps(each)]
+    cluster.admin.delete(f"{LCLUSTERS}/heron")
+    name = f"nests.heron-{GROUP_SUFFIX}"
+    told = f"kubectl get {name} --all-namespaces"
+    path = f"{LCLUSTERS}/heron"
+    eventually(lambda: told in json.dumps(cluster.admin.get(path)["status"]["conditions"]))
+    cluster.admin.patch(f"{elsewhere}/cuckoo", {"metadata": {"finalizers": None}})
+    eventually(lambda: cluster.admin.find(path) is None)
+
+
+def eventually_failing(api: Api, path: str) -> None:
+    """Read until it fails: the API server takes a changed definition after a moment."""
+    failed: list[ApiError] = []
+
+    def fails() -> bool:
+        try:
+            api.get(path)
+        except ApiError as error:
+            if error.status == 500:
+                failed.append(error)
+        return bool(failed)
+
+    eventually(fails)
+    raise failed[0]
+
+
+def series(cluster: GatewayCluster, lcluster: str) -> float:
+    """Return how many definitions of an LCluster have failing converters, by the metric."""
+    name = "lnamespace_gateway_lcluster_failing_converters"
+    return metric(cluster.gateway, name, lcluster=lcluster)

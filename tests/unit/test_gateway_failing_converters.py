@@ -1,0 +1,261 @@
+"""Definitions whose conversion webhooks fail are marked, and the mark goes when they convert."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import msgspec
+import pytest
+from lnamespace.errors import ClusterError, NotFound, ServerFault, Throttled
+from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, marked_at
+from lnamespace.gateway.tenants.failing_converters import (
+    HELD,
+    PATIENCE,
+    SHORT_PATIENCE,
+    FailingConverters,
+)
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.model.lcluster import LCluster, LClusterSpec
+from lnamespace.model.lnamespace import Metadata
+from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
+
+from tests.unit.support.translation import ACME
+
+CARTS = ResourceType(
+    "shop.example.com", "carts", "Cart", namespaced=True, custom=True, versions=("v2", "v1")
+)
+TILLS = replace(CARTS, plural="tills", kind="Till")
+NAME = "carts.acme-shop.example.com"
+DEFINITION = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
+ESTABLISHED = {"type": "Established", "reason": "InitialNamesAccepted"}
+LISTED = "/apis/acme-shop.example.com/v2/namespaces/acme-default/carts"
+
+
+@dataclass
+class Platform:
+    """An API server with one definition of a tenant, and the gateway's view of it."""
+
+    tenant: ServedTenant
+    conditions: list[dict[str, Any]] = field(default_factory=lambda: [ESTABLISHED])
+    metadata: dict[str, Any] = field(default_factory=lambda: {"resourceVersion": "7"})
+    failure: ClusterError | None = None
+    listed: list[str] = field(default_factory=list)
+    patched: list[Sequence[Any]] = field(default_factory=list)
+
+    def get(self, name: str) -> ServedTenant | None:
+        return self.tenant if name == "acme" else None
+
+    def marked_definitions(self) -> dict[str, str]:
+        raw = msgspec.json.encode({"status": {"conditions": self.conditions}})
+        return {NAME: at} if (at := marked_at(raw)) else {}
+
+    async def read(self, target: str, *_: object) -> bytes:
+        self.listed.append(target)
+        if self.failure:
+            raise self.failure
+        more = "next" if "continue" not in target else ""
+        return msgspec.json.encode({"metadata": {"continue": more}})
+
+
+@dataclass
+class Definitions:
+    """The API server's CustomResourceDefinitions."""
+
+    platform: Platform
+
+    async def get(self, path: str) -> bytes:
+        if path != DEFINITION:
+            raise NotFound("no such definition", status=404)
+        found = self.platform
+        status = {"conditions": found.conditions}
+        return msgspec.json.encode({"metadata": found.metadata, "status": status})
+
+    async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
+        assert path == f"{DEFINITION}/status"
+        test, change = operations
+        assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+        self.platform.patched.append(operations)
+        if change["op"] == "add":
+            self.platform.conditions.append(change["value"])
+        else:
+            self.platform.conditions.pop(int(change["path"].rpartition("/")[2]))
+        return b"{}"
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def platform() -> Platform:
+    cluster = LCluster(Metadata("acme", "uid", "1"), LClusterSpec())
+    tenant = ServedTenant(cluster, replace(ACME, resources=ResourceTable((CARTS, TILLS))), {})
+    tenant.namespaces.add("acme-default")
+    tenant.namespaces.grant("acme-default", granted=True)
+    return Platform(tenant, failure=ServerFault("no conversion", status=500))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def converters(platform: Platform, clock: Clock) -> FailingConverters:
+    return FailingConverters(
+        cast(Any, platform), cast(Any, platform), cast(Any, Definitions(platform)), clock
+    )
+
+
+def fail(converters: FailingConverters, platform: Platform, *namespaces: str) -> None:
+    converters.failed(platform.tenant, CARTS, namespaces, "no mapping")
+
+
+async def look(converters: FailingConverters, clock: Clock, seconds: float) -> None:
+    """Look every five seconds."""
+    for _ in range(int(seconds // 5)):
+        await converters.look()
+        clock.time += 5
+
+
+async def marked(converters: FailingConverters, platform: Platform, clock: Clock) -> None:
+    """Have the definition marked."""
+    fail(converters, platform)
+    await look(converters, clock, PATIENCE + 10)
+    assert platform.marked_definitions()
+
+
+async def test_a_definition_is_marked_after_its_converter_has_failed_for_a_time(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    fail(converters, platform)
+    await look(converters, clock, PATIENCE - 5)
+    assert not platform.marked_definitions()
+    await look(converters, clock, 10)
+    established, mark = platform.conditions
+    assert established == ESTABLISHED
+    assert (mark["type"], mark["status"], mark["reason"]) == (TYPE, "True", REASON)
+    assert "no mapping" in mark["message"]
+    assert platform.listed[0] == f"{LISTED}?limit=500&resourceVersion=0"
+
+
+async def test_a_converter_whose_kind_can_be_listed_is_not_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """A converter may refuse what somebody writes; nobody else waits for that."""
+    platform.failure = None
+    for _ in range(20):
+        fail(converters, platform)
+        await look(converters, clock, 5)
+    assert not platform.marked_definitions()
+    # It is not listed for each failure: a tenant chooses how many there are.
+    assert len(platform.listed) <= 2 * 20 * 5 / PATIENCE + 2
+    assert "continue=next" in platform.listed[1]
+
+
+@pytest.mark.parametrize(
+    "failure", [Throttled("later", status=429), NotFound("no such namespace", status=404)]
+)
+async def test_an_answer_that_says_nothing_about_the_converter_marks_nothing(
+    converters: FailingConverters, platform: Platform, clock: Clock, failure: ClusterError
+) -> None:
+    platform.failure = failure
+    fail(converters, platform)
+    await look(converters, clock, 2 * PATIENCE)
+    assert not platform.marked_definitions()
+
+
+async def test_the_mark_goes_when_the_kind_can_be_listed_again(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    await marked(converters, platform, clock)
+    platform.failure = None
+    await look(converters, clock, HELD + 5)
+    assert platform.conditions == [ESTABLISHED]
+
+
+async def test_a_gateway_that_starts_looks_at_what_others_have_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    await marked(converters, platform, clock)
+    platform.failure = None
+    another = replace(converters, _suspects={}, _sound={}, _marks={})
+    await look(another, clock, HELD + 10)
+    assert platform.conditions == [ESTABLISHED]
+
+
+async def test_a_mark_that_its_tenant_removes_is_put_back(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    await marked(converters, platform, clock)
+    platform.conditions.pop()
+    await look(converters, clock, 5)
+    assert platform.marked_definitions()
+
+
+async def test_a_converter_that_fails_again_and_again_is_marked_for_longer(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """Whoever broke and mended a definition in turn would stop the quotas of all each time."""
+    held = []
+    await marked(converters, platform, clock)
+    for number in range(4):
+        began, platform.failure = clock.time, None
+        while platform.marked_definitions():
+            await look(converters, clock, 5)
+        held.append(clock.time - began)
+        clock.time += PATIENCE
+        platform.failure = ServerFault("no conversion", status=500)
+        fail(converters, platform)
+        platform.conditions = [each | {"at": number} for each in platform.conditions]
+        before = clock.time
+        while not platform.marked_definitions():
+            await look(converters, clock, 5)
+        platform.conditions[-1]["lastTransitionTime"] = f"mark {number}"
+        assert clock.time - before <= SHORT_PATIENCE + 5
+    assert held == sorted(held)
+    assert held[-1] >= 4 * HELD
+
+
+async def test_a_failure_counts_where_the_gateway_cannot_look_again(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """Kubernetes lists the objects of a Namespace too whose tenant has no rights there any more."""
+    platform.failure = None
+    platform.tenant.namespaces.add("acme-going", terminating=True)
+    for _ in range(4):
+        fail(converters, platform, "acme-going")
+        await look(converters, clock, 15)
+    assert platform.marked_definitions()
+
+
+async def test_a_definition_that_is_being_deleted_is_not_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """The API server has marked it itself."""
+    platform.metadata["deletionTimestamp"] = "2026-11-26T09:00:00Z"
+    fail(converters, platform)
+    await look(converters, clock, 2 * PATIENCE)
+    assert not platform.patched
+
+
+async def test_a_cluster_scoped_kind_is_not_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """ResourceQuotas count objects in namespaces alone."""
+    converters.failed(platform.tenant, replace(CARTS, namespaced=False), (), "no mapping")
+    await look(converters, clock, 2 * PATIENCE)
+    assert not platform.listed
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [None, [ESTABLISHED], [{"type": TYPE, "reason": "InstanceDeletionInProgress"}]],
+)
+def test_a_definition_without_the_mark_is_not_marked(conditions: Any) -> None:
+    assert marked_at(msgspec.json.encode({"status": {"conditions": conditions}})) == ""
