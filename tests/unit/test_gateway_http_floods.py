@@ -189,12 +189,12 @@ def traced() -> Iterator[Callable[[], int]]:
 @pytest.mark.parametrize(
     ("sent", "counted"),
     [
-        pytest.param(CHUNKED + b"2\r\naa\r\n" * 100_000, 200_000, id="chunks"),
+        pytest.param(CHUNKED + (b"10\r\n" + b"a" * 16 + b"\r\n") * 20_000, 320_000, id="chunks"),
         pytest.param(b"GET / HTTP/1.1\r\n" + b"ab:cd\r\n" * 400, 0, id="headers"),
     ],
 )
 async def test_a_request_takes_the_memory_that_is_counted(sent: bytes, counted: int) -> None:
-    """A body in chunks of two bytes took thirty times that, before anybody had logged in."""
+    """A body in small chunks took thirty times that, before anybody had logged in."""
     async with serving(ServerLimits(finish=0.1)) as (server, port):
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         await until(lambda: bool(server.connections))
@@ -205,6 +205,17 @@ async def test_a_request_takes_the_memory_that_is_counted(sent: bytes, counted: 
             await until(lambda: connection.arriving and connection.held == counted)
             await asyncio.sleep(0.05)
             assert memory() < (counted or connection._head_size) * 1.5 + 50_000  # noqa: SLF001
+        writer.transport.abort()
+
+
+async def test_a_body_in_tiny_chunks_is_refused_before_it_takes_much_time() -> None:
+    """A body of 8 MB in chunks of a byte took three seconds of the thread, and nobody's share."""
+    async with serving(ServerLimits(finish=0.1)) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(CHUNKED + b"1\r\na\r\n" * 100_000)
+        async with asyncio.timeout(DEADLINE):
+            head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
         writer.transport.abort()
 
 

@@ -1,12 +1,15 @@
 """Answers in YAML say what the JSON says."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from lnamespace.gateway.requests.answer_encoders import answer_encoder
+from lnamespace.kube.media_types import YAML
 from lnamespace.translate.protocol.yaml_answers import yaml_lines
 from lnamespace.translate.protocol.yaml_bodies import to_json
 
@@ -50,3 +53,15 @@ def test_numbers_keep_their_notation(number: str) -> None:
 def test_a_key_of_any_length_is_written_as_a_plain_key() -> None:
     value = {"a": [{"k" * 2000: {"b": 1}, "c": "k" * 2000}]}
     assert yaml.safe_load(written(value)) == value
+
+
+def test_an_answer_that_is_nested_too_deeply_for_yaml_stays_json() -> None:
+    """It was refused, and a client that had written the object was told that it had not."""
+    deep = b'{"spec":' + b"[" * 3000 + b"]" * 3000 + b"}"
+    encoded: list[bytes] = []
+
+    def encode() -> Iterator[None]:
+        encoded.append((yield from answer_encoder(YAML).steps(deep)))
+
+    assert not list(encode())
+    assert encoded == [deep]

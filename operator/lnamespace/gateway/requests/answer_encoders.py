@@ -8,7 +8,6 @@ import msgspec
 from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.bodies.long_lists import LONG_ANSWER
 from lnamespace.translate.protocol.protobuf.envelope import from_json_in_steps, watch_frame
-from lnamespace.translate.protocol.status import not_acceptable
 from lnamespace.translate.protocol.yaml_answers import yaml_lines
 
 _LINES_AT_ONCE = 500
@@ -85,15 +84,19 @@ class YamlEncoder(JsonEncoder):
     content_type = YAML
 
     def steps(self, answer: bytes) -> Generator[None, None, bytes]:
-        """Return an answer; pause after every few lines."""
+        """Return an answer; pause after every few lines.
+
+        One that is nested too deeply stays JSON, which is YAML too: a refusal would say of an
+        object that was written that it was not.
+        """
         written: list[str] = []
         try:
             for line in yaml_lines(answer):
                 written.append(line)
                 if not len(written) % _LINES_AT_ONCE:
                     yield
-        except RecursionError as error:
-            raise not_acceptable("the object is nested too deeply for YAML") from error
+        except RecursionError:
+            return answer
         return "".join(written).encode()
 
 
