@@ -59,6 +59,10 @@ class FakeTenants(dict[str, Any]):
     def __iter__(self) -> Any:
         return iter(list(self.values()))
 
+    def marked_definitions(self) -> dict[str, str]:
+        """Return two of one tenant."""
+        return {f"{kind}.acme-example.com": "now" for kind in ("carts", "tills")}
+
 
 class FakeServer:
     """An API server that says of each list how long it is."""
@@ -225,4 +229,6 @@ async def test_the_metrics_have_series_only_for_existing_lclusters() -> None:
     assert 'lnamespace_gateway_lcluster_objects{lcluster="beta"}' not in text
     assert 'lnamespace_gateway_lcluster_storage_bytes{lcluster="beta"} 0.0' in text
     assert 'lnamespace_gateway_lcluster_namespaces{lcluster="beta"} 2.0' in text
+    assert 'lnamespace_gateway_lcluster_failing_converters{lcluster="acme"} 2.0' in text
+    assert 'lnamespace_gateway_lcluster_failing_converters{lcluster="beta"} 0.0' in text
     assert "gone" not in text

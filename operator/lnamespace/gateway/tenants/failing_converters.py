@@ -1,4 +1,4 @@
-"""Keep Kubernetes from waiting for kinds of tenants that cannot be listed (decision 0064).
+"""Keep Kubernetes from waiting for kinds of tenants that cannot be listed (decision 0066).
 
 Kubernetes' quota controller starts when it has listed all kinds that can be created. A kind whose
 conversion webhook fails cannot be listed: it is marked as one of which nothing can be created.
