@@ -20,6 +20,7 @@
         │   └── Unreadable       an answer that cannot be decoded: a proxy's page, say
         ├── Conflict         409: somebody else was first; look again                    retryable
         │   └── AlreadyExists    409 on create
+        ├── TooLarge         an answer of more bytes than the caller takes
         ├── Expired          410: the resource version is too old; list again            retryable
         ├── Terminating      403/409: the namespace is on its way out                    retryable
         ├── NoNamespace      404 on create: the namespace may yet come                   retryable
@@ -135,6 +136,10 @@ class Conflict(ClusterError):
 
 class AlreadyExists(Conflict):
     """An object of that name exists."""
+
+
+class TooLarge(ClusterError):
+    """The answer has more bytes than the caller takes."""
 
 
 class Expired(ClusterError):

@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -24,12 +25,12 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
+from lnamespace.kube.pages import list_pages
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lnamespace import PLURAL, VERSION
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
-_PAGE = 500
 _ATTEMPTS = 8
 _CONCURRENT = 16
 
@@ -146,19 +147,12 @@ class Migration:
 
     async def pages(self) -> AsyncIterator[Sequence[str]]:
         """Yield the names of all LNamespaces; some twice if a continue token expires."""
-        path = self._lnamespaces.path()
-        params = {"limit": str(_PAGE)}
         while True:
-            try:
-                raw = await self._retry(lambda: self._client.get(path, **params))
-            except Expired:
-                del params["continue"]
-                continue
-            page = answers.decode(_page_decoder, raw)
-            yield [item.metadata.name for item in page.items or ()]
-            if not page.metadata.continue_:
+            pages = list_pages(self._get, self._lnamespaces.path(), _page_decoder, {})
+            with suppress(Expired):
+                async for page in pages:
+                    yield [item.metadata.name for item in page.items or ()]
                 return
-            params["continue"] = page.metadata.continue_
 
     async def rewrite(self, names: Sequence[str]) -> list[tuple[str, ClusterError | None]]:
         """Rewrite LNamespaces; return for each why that failed, or None."""
@@ -193,6 +187,9 @@ class Migration:
         }
         path = CUSTOM_RESOURCE_DEFINITION.path(self.definition_name, subresource="status")
         return await self._client.patch(path, msgspec.json.encode(patch))
+
+    async def _get(self, path: str, *, longest: int | None, **params: str) -> bytes:
+        return await self._retry(lambda: self._client.get(path, longest=longest, **params))
 
     async def _retry(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
         failures = 0

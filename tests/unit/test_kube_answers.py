@@ -15,9 +15,10 @@ from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
+from lnamespace.kube.pages import list_objects
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.state import ManagedMetadata, read_observed
-from lnamespace.ledger.outbox.client import decode_queued, list_all
+from lnamespace.ledger.outbox.client import decode_queued
 from lnamespace.ledger.publisher.deletion_recorder import decode_watched
 from lnamespace.model.names import Names
 
@@ -90,7 +91,7 @@ async def test_a_response_that_cannot_be_decompressed_raises_unreachable(
 
 async def test_a_malformed_list_raises_unreadable(server: Server, client: Client) -> None:
     async def collect() -> list[Any]:
-        return [item async for item in list_all(client, NAMESPACE)]
+        return [item async for item in list_objects(client, NAMESPACE)]
 
     asked = asyncio.ensure_future(collect())
     (await server.next()).answer(b"<html>Sign in, please</html>")

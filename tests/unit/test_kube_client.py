@@ -57,6 +57,19 @@ async def test_a_get_returns_the_response_body_unchanged(server: Server, client:
     assert answer == b'{ "x":1 }'
 
 
+async def test_an_answer_of_more_bytes_than_the_caller_takes_is_not_read_on(
+    server: Server, client: Client
+) -> None:
+    _, answer = await dialogue(server, client.get("/x", longest=10), lambda e: e.answer(b"x" * 10))
+    assert answer == b"x" * 10
+    endless = asyncio.ensure_future(client.get("/x", longest=2**20))
+    exchange = await server.next()
+    await exchange.send(b"x" * 2**20, b"y")
+    with pytest.raises(errors.TooLarge):
+        async with asyncio.timeout(DEADLINE):
+            await endless
+
+
 async def test_a_name_is_escaped_to_one_path_segment(server: Server, client: Client) -> None:
     for name in ("lnamespace:a:editor", "a/b", "a?b=c", "a%2Fb", "a b#c", "ü"):
         path = CLUSTER_ROLE.path(name)

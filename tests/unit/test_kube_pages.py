@@ -1,8 +1,16 @@
 """Pages have as many objects as fit into a bound of bytes."""
 
+import asyncio
+from typing import Any
+
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.kube.pages import BYTES, FIRST, MOST, PageSize
+from lnamespace.kube.client import Client
+from lnamespace.kube.pages import BYTES, FIRST, LONGEST, MOST, PageSize, list_objects
+from lnamespace.kube.resources import NAMESPACE
+
+from tests.unit.support.server import DEADLINE, client_of, serving
 
 
 def sizes(each: int, pages: int) -> list[int]:
@@ -47,3 +55,43 @@ def test_the_page_limit_stays_between_one_and_the_maximum(happened: list[int | N
     for what in happened:
         size.failed() if what is None else size.arrived(what)
         assert 1 <= size.limit <= MOST
+
+
+async def names_of(client: Client) -> list[str]:
+    """Return the names of all Namespaces, as they are listed."""
+    found = [msgspec.json.decode(raw) async for raw in list_objects(client, NAMESPACE)]
+    return [each["metadata"]["name"] for each in found]
+
+
+def page(names: list[str], more: str = "", padding: int = 0) -> dict[str, Any]:
+    items = [{"metadata": {"name": name}, "padding": "x" * padding} for name in names]
+    return {"metadata": {"continue": more}, "items": items}
+
+
+async def test_a_page_that_is_too_large_is_not_read_on_and_asked_for_with_fewer_objects() -> None:
+    """Small objects raise the limit; 1,000 of a megabyte that follow would take all memory."""
+    async with serving() as server, client_of(server.url) as client:
+        listing = asyncio.create_task(names_of(client))
+        (await server.next("GET", limit="50")).answer(page(["a"], "more"))
+        (await server.next("GET", limit="200")).answer(page(["b", "c"], "", LONGEST))
+        fewer = await server.next("GET", limit="50", **{"continue": "more"})
+        fewer.answer(page(["b"], "rest"))
+        (await server.next("GET", **{"continue": "rest"})).answer(page(["c"]))
+        async with asyncio.timeout(DEADLINE):
+            assert await listing == ["a", "b", "c"]
+
+
+async def test_a_single_object_is_read_however_large_it_is() -> None:
+    async with serving() as server, client_of(server.url) as client:
+        listing = asyncio.create_task(names_of(client))
+        for limit in ("50", "12", "3", "1"):
+            (await server.next("GET", limit=limit)).answer(page(["a"], "", LONGEST))
+        async with asyncio.timeout(DEADLINE):
+            assert await listing == ["a"]
+
+
+def test_a_page_of_one_object_has_no_bound() -> None:
+    size = PageSize()
+    assert size.longest == LONGEST
+    size.limit = 1
+    assert size.longest is None

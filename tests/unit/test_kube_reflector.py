@@ -81,12 +81,23 @@ class Play:
 
     @asynccontextmanager
     async def running(
-        self, selector: str = "", handler: WatchHandler | None = None
+        self,
+        selector: str = "",
+        handler: WatchHandler | None = None,
+        is_needed: Callable[[Key], bool] | None = None,
     ) -> AsyncIterator[Reflector[Thing]]:
         async with client_of(self.server.url) as client:
             well = self.recovered.set
             reflector = Reflector(
-                client, NAMESPACE, self.store, read, selector, self.failed.append, well, handler
+                client,
+                NAMESPACE,
+                self.store,
+                read,
+                selector,
+                self.failed.append,
+                well,
+                handler,
+                is_needed,
             )
             task = asyncio.create_task(reflector.run())
             try:
@@ -168,6 +179,21 @@ async def test_the_label_selector_is_sent_with_lists_and_watches(play: Play) -> 
     async with play.running("managed-by=us"):
         (await play.server.next(labelSelector="managed-by=us")).answer(page(10))
         await play.server.next(watch="true", labelSelector="managed-by=us")
+
+
+async def test_objects_that_are_not_needed_are_neither_read_nor_kept(play: Play) -> None:
+    """Users may give our labels to any number of objects, each of a megabyte."""
+    unreadable = {"metadata": {"name": "theirs", "resourceVersion": "no number"}}
+    async with play.running(is_needed=lambda key: key == ("", "ours")):
+        watch = await play.list(thing("ours", 1), unreadable)
+        assert play.names == {"ours": 1}
+        await watch.send(event("ADDED", "theirs", 11), event("MODIFIED", "ours", 12))
+        await watch.send(event("DELETED", "theirs", 13), event("DELETED", "ours", 14))
+        assert await play.news(3) == [("ours", 1), ("ours", 12), ("ours", None)]
+        assert len(play.store) == 0
+        await watch.send(event("ADDED", "theirs", 15))
+        await watch.end()
+        await play.server.next("GET", watch="true", resourceVersion="15")
 
 
 async def test_events_change_the_store(play: Play) -> None:

@@ -55,7 +55,7 @@ class Play:
 
     async def begin(self, *names: str) -> None:
         (await self.next("GET", DEFINITION)).answer(definition())
-        (await self.next("GET", LNAMESPACES, limit="500")).answer(page(*names))
+        (await self.next("GET", LNAMESPACES, limit="50")).answer(page(*names))
 
     async def written(self, *names: str) -> None:
         exchanges = [await self.server.next("PATCH") for _ in names]

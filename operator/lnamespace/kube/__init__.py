@@ -18,5 +18,6 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.apply` - carries out actions and updates the stores.
 * :mod:`~lnamespace.kube.prefixed` - list and delete cluster-scoped objects by their prefix.
 * :mod:`~lnamespace.kube.lease` - leader election.
-* :mod:`~lnamespace.kube.backoff`, :mod:`~lnamespace.kube.pages` - delays and sizes of pages.
+* :mod:`~lnamespace.kube.pages` - lists page by page, each of a bounded size.
+* :mod:`~lnamespace.kube.backoff` - delays between tries.
 """

@@ -70,6 +70,7 @@ class _Request:
     content_type: str = JSON
     limits: aiohttp.ClientTimeout = _TIMEOUT
     accept: str = JSON
+    longest: int | None = None
 
 
 class _InFlight:
@@ -174,13 +175,22 @@ class Client:
         """
         await self._writes.ended()
 
-    async def get(self, path: str, **params: str) -> bytes:
-        """Read an object or a list."""
-        return await self._answer(_Request("GET", path, params, limits=_READ_TIMEOUT))
+    async def get(self, path: str, *, longest: int | None = None, **params: str) -> bytes:
+        """Read an object or a list.
 
-    async def list_metadata(self, path: str, **params: str) -> bytes:
-        """Read a page of a list, of whose objects only the metadata is sent."""
-        request = _Request("GET", path, params, limits=_READ_TIMEOUT, accept=METADATA_LIST)
+        Raises
+        ------
+        TooLarge
+            The answer has more bytes than ``longest``; it is not read on.
+        """
+        request = _Request("GET", path, params, limits=_READ_TIMEOUT, longest=longest)
+        return await self._answer(request)
+
+    async def list_metadata(self, path: str, *, longest: int | None = None, **params: str) -> bytes:
+        """Read a page of a list as :meth:`get` does, of whose objects only the metadata is sent."""
+        request = _Request(
+            "GET", path, params, limits=_READ_TIMEOUT, accept=METADATA_LIST, longest=longest
+        )
         return await self._answer(request)
 
     async def create(self, path: str, body: bytes, *, dry_run: bool = False) -> bytes:
@@ -243,7 +253,7 @@ class Client:
     async def _exchange(self, request: _Request) -> bytes:
         try:
             async with await self._send(request) as response:
-                answer = await response.read()
+                answer = await _read(response, request.longest)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"{request.method} {request.path}: {error!r}") from error
         if response.status >= 300:
@@ -280,6 +290,18 @@ class Client:
                 took = time.perf_counter() - started
                 self.observer(request.method, request.path, status, took)
         return response
+
+
+async def _read(response: aiohttp.ClientResponse, longest: int | None) -> bytes:
+    if longest is None:
+        return await response.read()
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > longest:
+            raise errors.TooLarge(f"an answer of more than {longest} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import msgspec
 
 from lnamespace.errors import ClusterError, NotFound
-from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
-from lnamespace.kube.pages import PageSize
+from lnamespace.kube.pages import list_pages
 from lnamespace.kube.resources import (
     CERTIFICATE_SIGNING_REQUEST,
     CLUSTER_ROLE,
@@ -159,17 +158,10 @@ class PrefixedObjects:
             return await self._list_in(other, selector) if other else []
 
     async def _list_in(self, kind: Resource, selector: str) -> list[ClusterObject]:
-        found: list[ClusterObject] = []
-        size, params = PageSize(), {"labelSelector": selector} if selector else {}
-        while True:
-            limit = str(size.limit)
-            answer = await self.client.list_metadata(kind.path(), **params, limit=limit)
-            size.arrived(len(answer))
-            page = answers.decode(_pages, answer)
-            found += [ClusterObject(kind, item.metadata) for item in page.items or ()]
-            if not page.metadata.continue_:
-                return found
-            params["continue"] = page.metadata.continue_
+        params = {"labelSelector": selector} if selector else {}
+        pages = list_pages(self.client.list_metadata, kind.path(), _pages, params)
+        found = [item.metadata async for page in pages for item in page.items or ()]
+        return [ClusterObject(kind, metadata) for metadata in found]
 
     async def _delete(self, found: ClusterObject) -> ClusterError | None:
         if found.metadata.deletion_timestamp:

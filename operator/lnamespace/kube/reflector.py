@@ -14,7 +14,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
@@ -24,8 +24,9 @@ from lnamespace.errors import ClusterError, Expired, NotFound, Throttled, Unreac
 from lnamespace.kube.answers import decode, error_of, version_of
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import ListPage
 from lnamespace.kube.objects import Key
-from lnamespace.kube.pages import PageSize
+from lnamespace.kube.pages import PageSize, list_pages
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.store import Store, T
 from lnamespace.nesting import at_any_depth
@@ -50,24 +51,6 @@ _LASTING = 5.0
 log = logging.getLogger(__name__)
 
 
-class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = "0"
-
-    @property
-    def version(self) -> int:
-        """Return the version as a number; raises Unreadable."""
-        return version_of(self.resource_version)
-
-
-class _ListMeta(_Versioned, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
 class WatchEvent(msgspec.Struct, frozen=True):
     """An event of a watch: ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object as JSON."""
 
@@ -75,13 +58,19 @@ class WatchEvent(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class _ObjectMeta(_Versioned, frozen=True):
+class _ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = "0"
     name: str = ""
     namespace: str = ""
 
     @property
     def key(self) -> Key:
         return self.namespace, self.name
+
+    @property
+    def version(self) -> int:
+        """Return the version as a number; raises Unreadable."""
+        return version_of(self.resource_version)
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -92,7 +81,7 @@ class _Failure(msgspec.Struct, frozen=True):
     code: int = 500
 
 
-_page = msgspec.json.Decoder(_Page)
+_page = msgspec.json.Decoder(ListPage)
 _event = msgspec.json.Decoder(WatchEvent)
 _head = msgspec.json.Decoder(_Head)
 _failure = msgspec.json.Decoder(_Failure)
@@ -139,7 +128,8 @@ class Reflector(Generic[T]):
 
     ``handler`` takes the events of the watch into the store, instead of the reflector itself.
     ``failed`` is called with the resource at each list or watch that fails, ``recovered`` when the
-    API server accepts a watch again after failures.
+    API server accepts a watch again after failures. Objects for whose keys ``is_needed`` is false
+    are neither read nor kept: a selector lets in whatever has the label, whoever wrote it.
     """
 
     def __init__(
@@ -152,11 +142,13 @@ class Reflector(Generic[T]):
         failed: Callable[[str], object] = lambda _: None,
         recovered: Callable[[], object] = lambda: None,
         handler: WatchHandler | None = None,
+        is_needed: Callable[[Key], bool] | None = None,
     ) -> None:
         self._client = client
         self._store = store
         self._handler = handler
         self._read = read
+        self._is_needed = is_needed
         self._params = {"labelSelector": selector} if selector else {}
         self._failed = failed
         self._recovered = recovered
@@ -248,29 +240,22 @@ class Reflector(Generic[T]):
         except (ValueError, RecursionError) as error:
             raise Unreadable(str(error)) from error
 
-    async def _next_page(self, params: Mapping[str, str]) -> _Page:
-        limit = {"limit": str(self._page_size.limit)}
-        try:
-            answer = await self._client.get(self.resource.path(), **params, **limit)
-        except ClusterError:
-            self._page_size.failed()
-            raise
-        self.activity.note(answered=True)
-        self._page_size.arrived(len(answer))
-        return decode(_page, answer)
+    def _read_items(self, page: ListPage) -> Iterator[T]:
+        """Yield the objects of a page that are needed."""
+        for raw in page.items or ():
+            if self._is_needed is None or self._is_needed(decode(_head, raw).metadata.key):
+                yield self._read_item(raw)
 
     async def _list(self, *, alone: bool) -> None:
         """Read all objects into the store; ``alone`` means that no watch runs beside."""
         items: list[T] = []
-        params = self._params
-        while True:
-            page = await self._next_page(params)
-            items += [self._read_item(raw) for raw in page.items or ()]
-            if not page.metadata.continue_:
-                break
-            params = params | {"continue": page.metadata.continue_}
+        path, version = self.resource.path(), 0
+        async for page in list_pages(self._client.get, path, _page, self._params, self._page_size):
+            self.activity.note(answered=True)
+            items += self._read_items(page)
+            version = page.metadata.version
         self._newest = max(self._newest, self._version)
-        self._version = page.metadata.version
+        self._version = version
         if alone and self._version < self._newest:
             log.warning("the cluster went back in time", extra={"resource": self.resource.plural})
             self._newest = self._version
@@ -307,10 +292,15 @@ class Reflector(Generic[T]):
                 raise error_of(decode(_failure, event.object).code, bytes(event.object))
             head = decode(_head, event.object).metadata
             self._version = head.version
-            # Most events only repeat our own write, and need not be decoded.
-            echo = event.type != "DELETED" and self._store.knows(head.key, head.version)
-            if event.type != "BOOKMARK" and not echo:
+            if event.type != "BOOKMARK" and self._is_news(event, head):
                 yield event
+
+    def _is_news(self, event: WatchEvent, head: _ObjectMeta) -> bool:
+        """Return whether an event says something new of an object that is needed."""
+        if self._is_needed and not self._is_needed(head.key):
+            return False
+        # Most events only repeat our own write, and need not be decoded.
+        return event.type == "DELETED" or not self._store.knows(head.key, head.version)
 
     async def _stop_handler(self) -> None:
         if self._handler:

@@ -21,6 +21,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
 from lnamespace.kube.objects import RbacSubject, RoleRef
+from lnamespace.kube.pages import list_pages
 from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
@@ -43,8 +44,6 @@ _AUTHORITIES = "kube-root-ca.crt"
 _AT_ONCE = 10
 
 T = TypeVar("T")
-
-_PAGE = "500"
 
 
 class _Server(msgspec.Struct, frozen=True):
@@ -93,6 +92,9 @@ class _Item(msgspec.Struct, frozen=True, rename="camel"):
 class _ItemPage(msgspec.Struct, frozen=True):
     metadata: ListMeta
     items: tuple[_Item, ...] | None = None
+
+
+_item_pages = msgspec.json.Decoder(_ItemPage)
 
 
 class _AuthenticationConfig(msgspec.Struct, frozen=True):
@@ -218,17 +220,11 @@ class PlatformReader:
         return await self._read(resource.plural, self._list(resource.path()), ())
 
     async def _list(self, path: str, **params: str) -> tuple[_Item, ...]:
-        found: list[_Item] = []
-        params["limit"] = _PAGE
-        while True:
-            try:
-                page = _decode(await self.client.get(path, **params), _ItemPage)
-            except NotFound:
-                return ()
-            found += page.items or ()
-            if not page.metadata.continue_:
-                return tuple(found)
-            params["continue"] = page.metadata.continue_
+        pages = list_pages(self.client.get, path, _item_pages, params)
+        try:
+            return tuple([item async for page in pages for item in page.items or ()])
+        except NotFound:
+            return ()
 
     async def _distrusting(self, objects: Iterable[ClusterObject]) -> tuple[str, ...] | None:
         """Return the LClusters' namespaces whose pods do not know the gateway's CA."""

@@ -13,11 +13,10 @@ from typing import Any
 import msgspec
 
 from lnamespace.errors import ClusterError, Conflict, NotFound
-from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
-from lnamespace.kube.pages import PageSize
+from lnamespace.kube.pages import list_pages
 from lnamespace.kube.prefixed import FIRST_KINDS
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.served import in_another_version
@@ -100,16 +99,10 @@ class StoredConditions:
                 await self._renew_in(other)
 
     async def _renew_in(self, kind: Resource) -> None:
-        size, params = PageSize(), {"labelSelector": self.label}
-        while True:
-            answer = await self.client.get(kind.path(), **params, limit=str(size.limit))
-            size.arrived(len(answer))
-            page = answers.decode(_pages, answer)
+        params = {"labelSelector": self.label}
+        async for page in list_pages(self.client.get, kind.path(), _pages, params):
             for each in page.items or ():
                 await self._renew(kind, each)
-            if not page.metadata.continue_:
-                return
-            params["continue"] = page.metadata.continue_
 
     async def _renew(self, kind: Resource, stored: _Stored) -> None:
         metadata = stored.metadata

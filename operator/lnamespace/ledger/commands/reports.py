@@ -19,6 +19,7 @@ from lnamespace.errors import (
     SettingsError,
 )
 from lnamespace.kube.connection import Access, connect
+from lnamespace.kube.pages import list_objects
 from lnamespace.ledger.commands.costs import parse_arguments, print_report, report
 from lnamespace.ledger.commands.output import progress, visible, write
 from lnamespace.ledger.costs.allocation import Cluster
@@ -26,7 +27,7 @@ from lnamespace.ledger.costs.lclusters import BilledLCluster
 from lnamespace.ledger.database.embedded import existing_ledger
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
-from lnamespace.ledger.outbox.client import list_all, list_records
+from lnamespace.ledger.outbox.client import list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
@@ -210,7 +211,7 @@ async def _lclusters(settings: Settings) -> tuple[BilledLCluster, ...]:
     """
     async with connect(Access(settings.kubeconfig, settings.context)) as client:
         resource = lcluster_resource(Names(settings.api_group_suffix))
-        found = [raw async for raw in list_all(client, resource)]
+        found = [raw async for raw in list_objects(client, resource)]
     return tuple(BilledLCluster.from_lcluster(decode_lcluster(raw)) for raw in found)
 
 

@@ -1,7 +1,6 @@
 """Create, list and delete BillingRecords."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -10,9 +9,8 @@ import msgspec
 from lnamespace.errors import AlreadyExists, Conflict, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.metadata import ListPage
 from lnamespace.kube.objects import Key
-from lnamespace.kube.pages import PageSize
+from lnamespace.kube.pages import list_objects
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
@@ -54,7 +52,6 @@ class QueuedRecord(msgspec.Struct, frozen=True):
         return self.record.recorded_at.timestamp(), self.record.generation, self.record.event_id
 
 
-_page = msgspec.json.Decoder(ListPage)
 _decoder = msgspec.json.Decoder(_Object)
 _record = msgspec.json.Decoder(BillingRecord)
 
@@ -126,21 +123,7 @@ class OutboxClient:
                 await self._client.delete(self.resource.path(item.key[1]), item.uid)
 
 
-async def list_all(client: Client, resource: Resource) -> AsyncIterator[msgspec.Raw]:
-    """Yield all objects of a kind, page by page; raises ClusterError."""
-    size, params = PageSize(), dict[str, str]()
-    while True:
-        answer = await client.get(resource.path(), **params, limit=str(size.limit))
-        size.arrived(len(answer))
-        page = answers.decode(_page, answer)
-        for item in page.items or ():
-            yield item
-        if not page.metadata.continue_:
-            return
-        params["continue"] = page.metadata.continue_
-
-
 async def list_records(client: Client, names: Names) -> list[BillingRecord]:
     """Return all records of an instance that can be read; raises ClusterError."""
-    queued = [decode_queued(raw) async for raw in list_all(client, billingrecords(names))]
+    queued = [decode_queued(raw) async for raw in list_objects(client, billingrecords(names))]
     return [item.record for item in queued if not item.problem]

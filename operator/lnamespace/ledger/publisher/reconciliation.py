@@ -12,10 +12,11 @@ from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import ModelError, NotFound, SettingsError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
+from lnamespace.kube.pages import list_objects
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, Row
-from lnamespace.ledger.outbox.client import OutboxClient, list_all, list_records
+from lnamespace.ledger.outbox.client import OutboxClient, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
@@ -85,7 +86,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
     """List all LNamespaces, the namespaces of LClusters, and all ENDINGs; raises ClusterError."""
     readable: list[LNamespace] = []
     uids: set[str] = set()
-    async for raw in list_all(client, lnamespace_resource(names)):
+    async for raw in list_objects(client, lnamespace_resource(names)):
         uids.add(answers.decode(head_decoder, raw).metadata.uid)
         try:
             readable.append(decode(raw))
@@ -100,7 +101,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
 async def _tenant_namespaces(client: Client, names: Names) -> AsyncIterator[LNamespace]:
     """Yield the charged namespaces of all LClusters; empty if the kind does not exist."""
     try:
-        async for raw in list_all(client, lcluster_resource(names)):
+        async for raw in list_objects(client, lcluster_resource(names)):
             try:
                 lcluster = decode_lcluster(raw)
             except ModelError as error:
