@@ -6,8 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lnamespace.access.conventions import Conventions
-from lnamespace.access.impersonator import ImpersonatorKey
+from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.impersonator import ImpersonatorKey, impersonator_refs
+from lnamespace.access.lcluster import cluster_grant_refs
+from lnamespace.access.lnamespace import all_grant_refs
+from lnamespace.access.profiles import profile_refs
 from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
 from lnamespace.controller.outbox import DeletedLNamespaceKey
 from lnamespace.controller.queue import WorkQueue
@@ -16,6 +19,8 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     NAMESPACE,
+    NETWORK_POLICY,
+    PROFILE_RESOURCES,
     ROLE,
     ROLE_BINDING,
     Resource,
@@ -273,6 +278,38 @@ async def test_a_foreign_object_enqueues_no_key(
     desk.seen(resource, name, namespace)
     desk.gone(resource, name, namespace)
     assert await desk.keys() == []
+
+
+@pytest.mark.parametrize("sudo", SudoLayout)
+def test_every_object_that_an_lnamespace_or_lcluster_may_have_is_needed(sudo: SudoLayout) -> None:
+    conventions = Conventions(NAMES, sudo=sudo)
+    cache = Cache(conventions, WorkQueue())
+    refs = (
+        *all_grant_refs("team-a", conventions),
+        *profile_refs("team-a"),
+        *impersonator_refs(ALICE, conventions),
+        *impersonator_refs(BOT, conventions),
+        *cluster_grant_refs("acme", ["acme-default"], conventions),
+        (NAMESPACE, ("", "kube-system")),
+    )
+    assert [ref for ref in refs if not cache.is_needed(*ref)] == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [
+        *((kind, "theirs") for kind in (ROLE, ROLE_BINDING, *PROFILE_RESOURCES)),
+        (ROLE, "lnamespace-users"),
+        (ROLE, "lcluster:account"),
+        (ROLE_BINDING, NAMES.editor("team-a")),
+        (ROLE_BINDING, NAMES.self_impersonator("short")),
+        (NETWORK_POLICY, "lnamespace-users"),
+    ],
+)
+def test_an_object_of_another_name_is_not_needed_whatever_its_labels(
+    resource: Resource, name: str
+) -> None:
+    assert not Cache(LAYOUT, WorkQueue()).is_needed(resource, ("team-a", name))
 
 
 async def test_a_foreign_namespace_enqueues_only_the_lnamespace_of_its_name(desk: Desk) -> None:

@@ -149,6 +149,20 @@ def test_foreign_labels_and_annotations_of_a_grant_are_not_cached() -> None:
         assert (seen(shown).labels, seen(shown).annotations) == ({}, {})
 
 
+def test_owners_and_roles_of_a_foreign_object_are_cached_up_to_a_bound() -> None:
+    """In namespaces of others somebody may write one of our names with a megabyte in these."""
+    shown = served(make.binding(namespace="a"))
+    owner = shown["metadata"]["ownerReferences"][0]
+    many = [owner | {"uid": f"u-{n}"} for n in range(20_000)]
+    shown["metadata"]["ownerReferences"] = [owner | {"uid": "x" * 1_000_000}, *many]
+    shown["roleRef"]["name"] = "x" * 1_000_000
+    got = seen(shown)
+    assert (len(got.owners), got.owners[0]) == (10_000, "u-0")
+    assert got.role_ref
+    assert len(got.role_ref.name) < 2_000
+    assert not got.can_be_patched_to(make.binding(namespace="a"))
+
+
 def test_foreign_labels_of_a_namespace_are_cached() -> None:
     shown = served(make.namespace())
     shown["metadata"].setdefault("labels", {})["theirs"] = "x"

@@ -19,7 +19,7 @@ from lnamespace.controller.lclusters.share_quotas import (
     unchanged_test,
 )
 from lnamespace.gateway.tenants.totals import TenantTotals, read_used
-from lnamespace.model.lcluster import NamespaceShare
+from lnamespace.model.lcluster import QUOTA_MAX_RESOURCES, NamespaceShare
 from lnamespace.model.names import Names
 from lnamespace.model.quantities import format_amount, parse_amount, parse_amounts
 
@@ -201,6 +201,16 @@ def test_demands_for_many_amounts_use_limited_memory() -> None:
 def test_a_quota_without_the_share_annotation_has_no_generation() -> None:
     raw = b'{"metadata":{"name":"lcluster","namespace":"acme-a","resourceVersion":"7"}}'
     assert read_share_quota(raw, Names()).generation == -1
+
+
+def test_a_quota_of_thousands_of_resources_is_kept_as_far_as_a_share_goes() -> None:
+    """One of an LNamespace with our label and name may have a megabyte of them, three times."""
+    hard = {f"count/things{n}.example.com": "1" for n in range(10_000)}
+    meta = {"name": "lcluster", "namespace": "team-a", "resourceVersion": "7"}
+    stored = {"metadata": meta, "spec": {"hard": hard}, "status": {"hard": hard, "used": hard}}
+    found = read_share_quota(msgspec.json.encode(stored), Names())
+    kept = (found.written, found.enforced, found.used)
+    assert [len(each) for each in kept] == [QUOTA_MAX_RESOURCES] * 3
 
 
 def test_a_share_with_a_lower_limit_has_a_new_generation() -> None:

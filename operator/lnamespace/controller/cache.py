@@ -21,6 +21,7 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     NAMESPACE,
+    PROFILE_RESOURCES,
     ROLE,
     ROLE_BINDING,
     Resource,
@@ -30,12 +31,16 @@ from lnamespace.kube.store import Store
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import (
     ACCOUNT_BINDING,
+    CLUSTER_ACCOUNT_BINDING,
     PROFILE_OBJECT_NAME,
     SUDOERS_BINDING,
     USERS_BINDING,
 )
 
 NO_LIMITS = RequesterLimits()
+
+_ONLY_BINDINGS = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING, CLUSTER_ACCOUNT_BINDING)
+"""Names that RoleBindings of ours have, and Roles of ours have not."""
 
 SPONSOR_DELAY = 0.5
 """Seconds to wait before a person's owner references follow a change of the lists.
@@ -103,6 +108,21 @@ class Cache:
     def get(self, resource: Resource, key: Key) -> ObservedObject | None:
         """Return an object as last observed; None if it does not exist."""
         return self.objects[resource].get(key)
+
+    def is_needed(self, resource: Resource, key: Key) -> bool:
+        """Return whether an object of a key is ours, or one that takes the place of ours.
+
+        Users of a namespace may give our labels to any number of objects of other names: 80 of a
+        megabyte each took all memory, again after each restart.
+        """
+        namespace, name = key
+        if resource is NAMESPACE:
+            return True
+        if resource in PROFILE_RESOURCES:
+            return name == PROFILE_OBJECT_NAME
+        if resource is ROLE and name in _ONLY_BINDINGS:
+            return False
+        return self._concerned(namespace, name) is not None
 
     def lnamespace(self, name: str) -> CachedLNamespace | None:
         """Return the LNamespace of that name; None if it does not exist."""

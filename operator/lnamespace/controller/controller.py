@@ -237,6 +237,7 @@ class Controller:
                 "" if kind is NAMESPACE else managed_metadata.selector,
                 self._watch_failed,
                 self._queue.retry_now,
+                is_needed=partial(self._cache.is_needed, kind),
             )
             for kind, store in self._cache.objects.items()
         ]

@@ -1,16 +1,18 @@
 """Desired and observed objects, and whether they are equal."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from lnamespace.kube.answers import decode, version_of
-from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL, Key, Object, RoleRef
+from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL, Key, Object, OwnerReference, RoleRef
 from lnamespace.kube.resources import Resource
 
 
@@ -106,8 +108,11 @@ class ObservedObject(msgspec.Struct, frozen=True):
 
 
 _LONGEST_UID = 64
-"""UIDs have 36 characters. Users may write a megabyte as that of an owner, in many of the objects
-with our label, which are all kept."""
+"""UIDs have 36 characters. Users may write a megabyte as that of an owner."""
+_LONGEST_ROLE = 1024
+"""No role of ours has such a name, however the rest of it goes on."""
+_MOST_OWNERS = 10_000
+"""An object has room for about as many owners with UIDs; with shorter texts, for ten times more."""
 
 _object = msgspec.json.Decoder(Object)
 _anything = msgspec.json.Decoder()
@@ -146,11 +151,11 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
         version=version_of(meta.resource_version),
         terminating=meta.deletion_timestamp is not UNSET,
         managed=is_managed,
-        owners=tuple(each.uid for each in meta.owner_references if len(each.uid) <= _LONGEST_UID),
+        owners=_owners(meta.owner_references),
         annotations=_select(
             meta.annotations, lambda key: is_namespace and key in managed.annotations
         ),
-        role_ref=read.role_ref or None,
+        role_ref=_role_ref(read.role_ref) if read.role_ref else None,
         fingerprint=_fingerprint(read, managed),
         has_finalizers=bool(meta.finalizers),
         watched=is_managed and is_matched,
@@ -159,6 +164,16 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
         created=(meta.creation_timestamp or "") if is_namespace else "",
         emptied=is_namespace and meta.deletion_timestamp is not UNSET and _is_emptied(raw),
     )
+
+
+def _owners(references: Sequence[OwnerReference]) -> tuple[str, ...]:
+    uids = (each.uid for each in references if len(each.uid) <= _LONGEST_UID)
+    return tuple(islice(uids, _MOST_OWNERS))
+
+
+def _role_ref(role_ref: RoleRef) -> RoleRef:
+    name = role_ref.name
+    return role_ref if len(name) <= _LONGEST_ROLE else replace(role_ref, name=name[:_LONGEST_ROLE])
 
 
 class _Condition(msgspec.Struct, frozen=True):

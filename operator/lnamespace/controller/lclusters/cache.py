@@ -210,7 +210,7 @@ class LClusterCache:
         observed = new or old
         tenant = tenant_of_name(observed.key[0]) if observed else ""
         cached = self.get(tenant)
-        if observed is None or cached is None or observed.key[1] != SHARE_QUOTA:
+        if observed is None or cached is None:
             return
         demanded = self.demand.any_with(cached.lcluster.prefix)
         if affects_shares(old, new, totals_of(cached.lcluster), demanded=demanded):

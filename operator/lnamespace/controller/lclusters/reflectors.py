@@ -11,6 +11,7 @@ from lnamespace.controller.lclusters.share_quotas import CachedShareQuota, read_
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, RESOURCE_QUOTA
+from lnamespace.model.names import SHARE_QUOTA
 
 LClusterReflector = (
     Reflector[CachedLCluster] | Reflector[CachedDefinition] | Reflector[CachedShareQuota]
@@ -52,5 +53,6 @@ def lcluster_reflectors(
             names.lcluster_label,
             failed,
             recovered,
+            is_needed=lambda key: key[1] == SHARE_QUOTA,
         ),
     ]

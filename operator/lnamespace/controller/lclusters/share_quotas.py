@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from lnamespace.controller.lclusters.shares import is_scarce
 from lnamespace.kube import answers
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.objects import Key, ObjectMeta
+from lnamespace.model.lcluster import QUOTA_MAX_RESOURCES
 from lnamespace.model.names import Names
 from lnamespace.model.quantities import Amounts, parse_amounts
 
@@ -74,10 +76,15 @@ def read_share_quota(raw: bytes | msgspec.Raw, names: Names) -> CachedShareQuota
         answers.version_of(meta.resource_version),
         meta.uid,
         _generation(meta.annotations.get(names.share_annotation, "")),
-        parse_amounts(read.spec.hard),
-        parse_amounts(read.status.hard),
-        parse_amounts(read.status.used),
+        _amounts(read.spec.hard),
+        _amounts(read.status.hard),
+        _amounts(read.status.used),
     )
+
+
+def _amounts(quantities: Mapping[str, str]) -> Amounts:
+    """Return the amounts of as many resources as a share has; other quotas may have thousands."""
+    return parse_amounts(dict(islice(quantities.items(), QUOTA_MAX_RESOURCES)))
 
 
 def _generation(text: str) -> int:
