@@ -28,7 +28,7 @@ from tests.e2e.support.waiting import eventually
 RBAC = "rbac.authorization.k8s.io"
 FOLLOWS = "follows the lists of the LNamespace"
 BOUND = ("lnamespace-users", "lnamespace-sudoers")
-GUARDED = (*BOUND, "lnamespace-sudo-account", "lnamespace:self-impersonator:x")
+GUARDED = (*BOUND, "lnamespace-sudo-account", "lcluster:account", "lnamespace:self-impersonator:x")
 SAMPLES = 60
 
 

@@ -18,6 +18,7 @@ from tests.e2e.support.api import (
     LNAMESPACES,
     NAMESPACES,
     Api,
+    ApiError,
     Object,
     lns_path,
     ns_path,
@@ -43,6 +44,7 @@ CERTIFICATE = "lnamespace-webhook-certificate"
 NOTHING_ELSE = "the webhook may change nothing but caBundle"
 OWN_ONLY = "the webhook may write its own certificate only"
 NOT_YOURS = "only a cluster administrator may change"
+ALLOCATED_BY_THE_PLATFORM = r"the platform allocates devices|resourceclaims/binding"
 THEIRS = "billing records are made by the controller"
 
 
@@ -453,6 +455,77 @@ def test_a_sudoer_cannot_give_a_namespace_more_than_256_labels(
     assert sudo.patch(path, labels(l0="changed"))
     assert sudo.patch(path, labels(l1=None))
     assert "at most 256 labels" in refusal(partial(sudo.patch, path, labels(one="more")))
+
+
+def test_a_sudoer_cannot_fill_the_annotations_of_a_namespace(
+    tenants: Tenants, alice: Person, rights: Rights, admin: Api
+) -> None:
+    """Where they were full, no label of a profile came any more, nor one that is required."""
+    name = tenants.make("filled", managers=["alice"], sudoers=["alice"])
+    eventually(lambda: rights.sudoes(alice.who, name))
+    sudo, path = alice.sudo(name), ns_path(name)
+
+    def filler(size: int, **more: str | None) -> Object:
+        return {"metadata": {"annotations": {"filler": "x" * size} | more}}
+
+    assert sudo.patch(path, filler(190 * 1024))
+    characters = {"metadata": {"annotations": {"filler": "\U0001f600" * (48 * 1024)}}}
+    for full in (filler(192 * 1024), filler(190 * 1024, other="x" * 2048), characters):
+        assert "at most 192 KiB" in refusal(partial(sudo.patch, path, full))
+    admin.patch(path, filler(220 * 1024))
+    assert "at most 192 KiB" in refusal(partial(sudo.patch, path, filler(221 * 1024)))
+    assert sudo.patch(path, {"metadata": {"labels": {"example.com/other": "x"}}})
+    assert sudo.patch(path, filler(210 * 1024))
+
+
+# --- what reaches beyond a namespace
+
+
+def test_cve_2020_8554_a_sudoer_cannot_give_a_service_the_address_of_a_load_balancer(
+    name: str, sudo: Api, admin: Api
+) -> None:
+    """Nodes lead to the Service what others send to that address."""
+    service = {"type": "LoadBalancer", "ports": [{"port": 443}]}
+    sudo.create(ns_path(name, "services"), {"metadata": {"name": "web"}, "spec": service})
+    path = f"{ns_path(name, 'services', 'web')}/status"
+
+    def addresses(*ips: str) -> Object:
+        return {"status": {"loadBalancer": {"ingress": [{"ip": ip} for ip in ips]}}}
+
+    assert "given by the platform" in refusal(partial(sudo.patch, path, addresses("192.0.2.1")))
+    admin.patch(path, addresses("192.0.2.1", "192.0.2.2"))
+    stolen = addresses("192.0.2.1", "192.0.2.3")
+    assert "given by the platform" in refusal(partial(sudo.patch, path, stolen))
+    ready = {"type": "Ready", "status": "True", "reason": "Mine", "message": ""}
+    ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    assert sudo.patch(path, {"status": {"conditions": [ready]}})
+    assert sudo.patch(path, addresses("192.0.2.2"))
+
+
+def test_a_sudoer_cannot_allocate_devices(name: str, sudo: Api, admin: Api) -> None:
+    """An allocation takes any device of any node, also one that another team has.
+
+    From 1.36 on Kubernetes asks whether somebody may do so in the whole cluster.
+    """
+    group = "/apis/resource.k8s.io/v1"
+    if admin.find(group) is None:
+        pytest.skip("this Kubernetes has no ResourceClaims")
+    claims = f"{group}/namespaces/{name}/resourceclaims"
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    sudo.create(
+        claims, {"metadata": {"name": "mine"}, "spec": {"devices": {"requests": [request]}}}
+    )
+    device = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
+    allocation = {"status": {"allocation": {"devices": {"results": [device]}}}}
+    path = f"{claims}/mine/status"
+    with pytest.raises(ApiError, match=ALLOCATED_BY_THE_PLATFORM):
+        sudo.patch(path, allocation)
+    assert admin.patch(path, allocation)["status"]["allocation"]
+    reserved = [{"resource": "pods", "name": "mine", "uid": "u"}]
+    with pytest.raises(ApiError, match=ALLOCATED_BY_THE_PLATFORM):
+        sudo.patch(path, {"status": {"reservedFor": reserved}})
+    label = {"metadata": {"labels": {"example.com/note": "x"}}}
+    assert "the platform allocates devices" in refusal(partial(sudo.patch, path, label))
 
 
 def test_a_service_account_of_a_sudoer_cannot_change_protected_metadata(

@@ -86,6 +86,9 @@ def file(cluster: ProfilesCluster) -> Iterator[ProfilesCluster]:
     eventually(lambda: metric(cluster.controller, UNUSABLE) == 0)
 
 
+CLUSTER_POLICY = (
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/lnamespace-lnamespaces"
+)
 UNUSABLE = "lnamespace_controller_profiles_unusable"
 
 
@@ -753,6 +756,31 @@ def test_lnamespaces_older_than_a_required_label_can_be_edited_without_it(
 ) -> None:
     alice.api.patch(lns_path(name), {"spec": {"users": [{"name": "alice"}, {"name": "new"}]}})
     assert "data-class" not in labels(strict.admin, name)
+
+
+def test_lnamespaces_older_than_a_required_label_can_be_given_a_valid_value_only(
+    strict: ProfilesCluster, alice: Person, name: str
+) -> None:
+    """Where there was no valid value, any was taken, and the controller copied it."""
+
+    def given(value: str | None) -> Object:
+        return {"metadata": {"labels": {"data-class": value}}}
+
+    assert "must match" in refusal(alice.api.patch, lns_path(name), given("exempt"), status=422)
+    strict.admin.patch(CLUSTER_POLICY, {"spec": {"validationActions": ["Audit"]}})
+    eventually(lambda: unless("Invalid", alice.api.patch, lns_path(name), given("exempt")))
+    strict.admin.patch(CLUSTER_POLICY, {"spec": {"validationActions": ["Deny"]}})
+    other = {"metadata": {"labels": {"data-class": "other"}}}
+
+    def refuses() -> bool:
+        return not unless("Invalid", alice.api.patch, f"{lns_path(name)}?dryRun=All", other)
+
+    eventually(refuses)
+    alice.api.patch(lns_path(name), {"metadata": {"labels": {"example.com/note": "x"}}})
+    alice.api.patch(lns_path(name), given(None))
+    assert "must match" in refusal(alice.api.patch, lns_path(name), given("exempt"), status=422)
+    alice.api.patch(lns_path(name), given("public"))
+    eventually(lambda: labels(strict.admin, name).get("data-class") == "public")
 
 
 @pytest.mark.usefixtures("strict")
