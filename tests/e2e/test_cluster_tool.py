@@ -405,7 +405,7 @@ def test_a_new_user_has_no_rights_of_its_own(cluster: Cluster) -> None:
 
 
 def test_new_user_refuses_group_system_masters(cluster: Cluster) -> None:
-    result = run([NEW_USER, "eve", "system:masters"], cluster.environment())
+    result = run([str(NEW_USER), "eve", "system:masters"], cluster.environment())
     assert result.returncode == 1
     assert result.stdout == ""
     assert "system:masters group is not allowed" in result.stderr
