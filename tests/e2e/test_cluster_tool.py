@@ -412,7 +412,7 @@ def test_new_user_refuses_group_system_masters(cluster: Cluster) -> None:
 
 
 def test_a_service_account_has_a_private_kubeconfig_with_a_token(cluster: Cluster) -> None:
-    command = [TOKEN, "kube-system", "default"]
+    command = [str(TOKEN), "kube-system", "default"]
     kubeconfig = Path(succeed(run(command, cluster.environment())).rstrip("\n"))
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
     whoami = cluster.kubectl(f"--kubeconfig={kubeconfig}", "auth", "whoami", "-o", "json")
