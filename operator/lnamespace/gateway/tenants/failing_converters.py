@@ -7,27 +7,27 @@ Nobody converts its objects in the webhook's place, for the API server would sto
 
 import asyncio
 import logging
+import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
 from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
+from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
-from lnamespace.kube.answers import decode
+from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.media_types import METADATA_LIST
-from lnamespace.kube.metadata import ListMeta
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.percent import encode_query
 from lnamespace.translate.protocol.resources import ResourceType
 
-EVERY = 5.0
-"""Seconds between two looks at the kinds that fail."""
+EVERY, EVERY_MARKED = 5.0, 30.0
+"""Seconds between two looks at a kind that fails, and at one that is marked."""
 PATIENCE = 30.0
 """Seconds for which a kind may fail: the pod of a webhook is replaced in less."""
 SHORT_PATIENCE = 5.0
@@ -42,15 +42,11 @@ _ANSWER_SECONDS = 10.0
 _AT_ONCE = 16
 _PERSON = "lnamespace-gateway"
 _HEADERS = (("accept", METADATA_LIST),)
+_HEAD_BYTES = 16 * 1024
+_CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
+"""The token for the next page, which stands before the objects of a list."""
 
 log = logging.getLogger(__name__)
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: ListMeta = ListMeta()
-
-
-_page = msgspec.json.Decoder(_Page)
 
 
 @dataclass
@@ -86,6 +82,12 @@ class FailingConverters:
     """When each definition was last seen to be listed."""
     _marks: dict[tuple[str, str], float] = field(default_factory=dict)
     """When each mark was first seen, by the definition and the time that it bears."""
+    _looked: dict[str, float] = field(default_factory=dict)
+    _busy: set[str] = field(default_factory=set)
+    _slots: dict[str, asyncio.Semaphore] = field(
+        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
+    )
+    """Of each tenant: one whose kinds take long to list holds up its own alone."""
 
     def failed(
         self, tenant: ServedTenant, resource: ResourceType, namespaces: Iterable[str], why: str
@@ -102,23 +104,38 @@ class FailingConverters:
 
     async def run(self) -> None:
         """Look at the definitions that have failed and at those that are marked, for ever."""
-        while True:
-            await self.look()
-            await asyncio.sleep(EVERY)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                group.create_task(self.look())
+                await asyncio.sleep(EVERY)
 
     async def look(self) -> None:
         """Mark the definitions that cannot be listed; remove the mark of those that can."""
         marks, now = self.tenants.marked_definitions(), self.now()
         self._marks |= {each: now for each in marks.items() if each not in self._marks}
-        self._marks = {each: at for each, at in self._marks.items() if now - at < _REMEMBERED}
+        self._marks = {
+            each: at
+            for each, at in self._marks.items()
+            if now - at < _REMEMBERED or each in marks.items()
+        }
         self._sound = {each: at for each, at in self._sound.items() if now - at < PATIENCE}
-        slots = asyncio.Semaphore(_AT_ONCE)
+        known = marks.keys() | self._suspects.keys()
+        self._looked = {each: at for each, at in self._looked.items() if each in known}
+        due = [each for each in sorted(known - self._busy) if self._is_due(each, each in marks)]
+        self._busy.update(due)
+        await asyncio.gather(*(self._look_at(each, marks) for each in due))
 
-        async def check(name: str) -> None:
-            async with slots:
+    def _is_due(self, name: str, marked: bool) -> bool:
+        since = self.now() - self._looked.get(name, float("-inf"))
+        return since >= (EVERY_MARKED if marked else 0)
+
+    async def _look_at(self, name: str, marks: Mapping[str, str]) -> None:
+        self._looked[name] = self.now()
+        try:
+            async with self._slots[tenant_of_definition(name)]:
                 await self._check(name, marks)
-
-        await asyncio.gather(*map(check, sorted(marks.keys() | self._suspects.keys())))
+        finally:
+            self._busy.discard(name)
 
     async def _check(self, name: str, marks: Mapping[str, str]) -> None:
         found = self._find(name)
@@ -176,15 +193,19 @@ class FailingConverters:
         return True
 
     async def _list(self, view: TenantView, resource: ResourceType, namespace: str) -> None:
-        """List the objects of a namespace as Kubernetes does, from the API server's cache."""
+        """List the objects of a namespace, as far as the API server's cache has them not yet."""
         path = listed_path(view, resource, namespace)
         identity = UpstreamIdentity(view.tenant, _PERSON)
-        place = ("resourceVersion", "0")
-        while place[1]:
-            query = encode_query((("limit", "500"), place))
+        query: tuple[tuple[str, str], ...] = (("limit", "500"),)
+        while query:
             async with asyncio.timeout(_ANSWER_SECONDS):
-                answer = await self.upstream.read(f"{path}?{query}", identity, _HEADERS)
-            place = ("continue", decode(_page, answer).metadata.continue_)
+                target = f"{path}?{encode_query(query)}"
+                response = await self.upstream.send("GET", target, identity, _HEADERS)
+                head = await _head_of(response)
+            if response.status != 200:
+                raise error_of(response.status, head)
+            more = _CONTINUE.search(head)
+            query = (("limit", "500"), ("continue", more[1].decode())) if more else ()
 
     def _marked_lately(self, name: str) -> int:
         """Return how often definitions of the same LCluster were marked in the last hours."""
@@ -197,6 +218,17 @@ class FailingConverters:
     def _held(self, name: str) -> float:
         doublings = min(self._marked_lately(name) - 1, 10)
         return min(HELD * 2.0**doublings, _LONGEST_HELD)
+
+
+async def _head_of(response: UpstreamResponse) -> bytes:
+    """Read an answer and return its beginning: a tenant's objects may have any size."""
+    head = bytearray()
+    try:
+        while data := await response.take():
+            head += data[: _HEAD_BYTES - len(head)]
+    finally:
+        response.close()
+    return bytes(head)
 
 
 def listed_path(view: TenantView, resource: ResourceType, namespace: str) -> str:
