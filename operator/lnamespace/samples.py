@@ -18,9 +18,10 @@ from lnamespace.access.sudo import sudo_objects
 from lnamespace.errors import SettingsError
 from lnamespace.kube.state import DesiredObject
 from lnamespace.model import v1alpha1
+from lnamespace.model.billing import Billing
 from lnamespace.model.conversion import convert_manifest
 from lnamespace.model.crd import to_yaml
-from lnamespace.model.lnamespace import KIND, VERSION, Billing, LNamespace, Metadata, Spec
+from lnamespace.model.lnamespace import KIND, VERSION, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Member, SubjectKind
 

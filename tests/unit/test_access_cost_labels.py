@@ -10,7 +10,8 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.cost_labels import build_cost_labels, cost_label_keys, label_value
 from lnamespace.access.lnamespace import NamespaceState, namespace_object
 from lnamespace.access.ownership import Ownership
-from lnamespace.model.lnamespace import Billing, Charge, LNamespace, Metadata, Spec
+from lnamespace.model.billing import Billing, Charge
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 
 from tests.unit.support.strategies import lnamespaces

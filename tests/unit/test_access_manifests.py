@@ -18,7 +18,8 @@ from lnamespace.access.sudo import previous_conventions, sudo_subject
 from lnamespace.kube.objects import MANAGED_BY, PolicyRule, RbacSubject
 from lnamespace.kube.resources import NAMESPACE, RBAC, ROLE_BINDING
 from lnamespace.kube.state import DesiredObject
-from lnamespace.model.lnamespace import Billing, DeletionPolicy, LNamespace, Metadata, Spec
+from lnamespace.model.billing import Billing
+from lnamespace.model.lnamespace import DeletionPolicy, LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind

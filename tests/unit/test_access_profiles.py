@@ -17,7 +17,8 @@ from lnamespace.access.profiles import (
 )
 from lnamespace.kube.resources import NETWORK_POLICY, RESOURCE_QUOTA
 from lnamespace.kube.state import ObservedObject, canonical_json, read_observed
-from lnamespace.model.lnamespace import Billing, LNamespace, Metadata, Spec
+from lnamespace.model.billing import Billing
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.names import Names
 
 from tests.unit.support.objects import served

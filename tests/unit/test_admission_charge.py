@@ -9,7 +9,8 @@ from lnamespace.admission.decisions.charge import backlog_errors, is_same_charge
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.ledger.outbox.record import pending_records
-from lnamespace.model.lnamespace import SUPERSEDED_MAX, Charge, LNamespace
+from lnamespace.model.billing import SUPERSEDED_MAX, Charge
+from lnamespace.model.lnamespace import LNamespace
 from lnamespace.payers.entries import Entry, Fallback, Payers
 
 from tests.unit.support.admission import (

@@ -19,7 +19,7 @@ from lnamespace.admission.inheritance import NO_HOME, HomeLNamespace
 from lnamespace.admission.threads import in_thread
 from lnamespace.errors import ReviewError
 from lnamespace.metrics.webhook import ENDPOINTS
-from lnamespace.model.lnamespace import Charge
+from lnamespace.model.billing import Charge
 from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
 from lnamespace.payers.file import PayersFile
 from lnamespace.payers.patterns import compile_pattern

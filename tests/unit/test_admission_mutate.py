@@ -11,8 +11,9 @@ from lnamespace.admission.decisions.mutation import member_of_user, mutate
 from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
+from lnamespace.model.billing import BILLING_LABELS_MAX
 from lnamespace.model.conversion import annotation_key
-from lnamespace.model.lnamespace import BILLING_LABELS_MAX, LIST_MAX_ITEMS, Spec
+from lnamespace.model.lnamespace import LIST_MAX_ITEMS, Spec
 from lnamespace.model.rules import member_problem
 from lnamespace.model.subject import Member, SubjectKind
 

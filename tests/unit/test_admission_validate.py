@@ -12,7 +12,8 @@ from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.validation import validate
-from lnamespace.model.lnamespace import NAME_MAX, Charge, Spec
+from lnamespace.model.billing import Charge
+from lnamespace.model.lnamespace import NAME_MAX, Spec
 from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import Member
 from lnamespace.payers.entries import Entry, Fallback, Payers

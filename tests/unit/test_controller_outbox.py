@@ -14,15 +14,8 @@ from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Del
 from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.record import BillingRecord, deletion, is_billable, pending_records
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    Charge,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Spec,
-)
+from lnamespace.model.billing import Billing, BillingSource, Charge, Provenance
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 
 from tests.unit.support.desk import (
     BINDINGS,

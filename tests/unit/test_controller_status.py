@@ -19,17 +19,8 @@ from lnamespace.controller.status import (
     build_unreadable_status,
     is_ready,
 )
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    Condition,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Recorded,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Provenance
+from lnamespace.model.lnamespace import Condition, LNamespace, Metadata, Recorded, Spec, Status
 from lnamespace.model.subject import Member, Subject, SubjectKind
 
 from tests.unit.support.strategies import NOW, lnamespaces

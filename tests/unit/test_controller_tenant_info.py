@@ -14,8 +14,9 @@ from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.controller.lclusters.cost_reports import CostReports, LClusterCost, decode_report
 from lnamespace.controller.lclusters.tenant_info import TenantInfo, info_data
 from lnamespace.kube.state import ObservedObject, read_observed
+from lnamespace.model.billing import Billing, BillingSource, Provenance
 from lnamespace.model.lcluster import LCluster, LClusterLimits, LClusterSpec
-from lnamespace.model.lnamespace import Billing, BillingSource, Metadata, Provenance
+from lnamespace.model.lnamespace import Metadata
 
 from tests.unit.support.cluster import cluster
 from tests.unit.support.server import client_of

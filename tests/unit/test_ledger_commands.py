@@ -28,14 +28,8 @@ from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, to_row
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS, COLUMNS
 from lnamespace.ledger.outbox.record import BillingRecord
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    LNamespace,
-    Provenance,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Provenance
+from lnamespace.model.lnamespace import LNamespace, Spec, Status
 from lnamespace.settings import Settings
 
 from tests.unit.support.ledger_contract import NASTY, applied, day, ended

@@ -24,17 +24,8 @@ from lnamespace.ledger.publisher.comparison import (
     rows_of_other_names,
     withhold_excess,
 )
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    Charge,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Recorded,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Charge, Provenance
+from lnamespace.model.lnamespace import LNamespace, Metadata, Recorded, Spec, Status
 
 from tests.unit.support.strategies import NOW
 

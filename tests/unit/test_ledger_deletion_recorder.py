@@ -8,16 +8,8 @@ from datetime import UTC, datetime
 import msgspec
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Recorded,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Provenance
+from lnamespace.model.lnamespace import LNamespace, Metadata, Recorded, Spec, Status
 from lnamespace.model.names import Names
 
 from tests.unit.support.outbox_server import OutboxServer, outbox_server

@@ -18,15 +18,8 @@ from lnamespace.ledger.publisher.pending_deletions import (
     PendingDeletions,
     outcome_of,
 )
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Provenance
+from lnamespace.model.lnamespace import LNamespace, Metadata, Spec, Status
 from lnamespace.model.names import Names
 
 from tests.unit.support.outbox_server import OutboxServer, outbox_server, queued

@@ -20,16 +20,8 @@ from lnamespace.ledger.publisher import process as module
 from lnamespace.ledger.publisher.backlog import Backlog
 from lnamespace.ledger.publisher.process import Publisher
 from lnamespace.ledger.publisher.reconciliation import cluster_of
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Recorded,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Provenance
+from lnamespace.model.lnamespace import LNamespace, Metadata, Recorded, Spec, Status
 from lnamespace.settings import Settings
 
 from tests.unit.support.ledger_contract import applied, day, ended

@@ -24,17 +24,8 @@ from lnamespace.ledger.outbox.record import (
     records_since,
     unseen_change,
 )
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    Charge,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Recorded,
-    Spec,
-    Status,
-)
+from lnamespace.model.billing import Billing, BillingSource, Charge, Provenance
+from lnamespace.model.lnamespace import LNamespace, Metadata, Recorded, Spec, Status
 from lnamespace.model.names import Names
 
 from tests.unit.support.strategies import NOW, lnamespaces

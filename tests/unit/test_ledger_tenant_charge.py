@@ -10,15 +10,9 @@ from lnamespace.ledger.database.rows import ClusterIdentity, Row
 from lnamespace.ledger.outbox.record import deletion, pending_records, recorded_since
 from lnamespace.ledger.outbox.tenant_charge import as_lnamespace, charged_lnamespaces
 from lnamespace.ledger.publisher.reconciliation import compare_with_cluster
+from lnamespace.model.billing import Billing, BillingSource, Charge, Provenance
 from lnamespace.model.lcluster import ChargedNamespace, LCluster, LClusterSpec, LClusterStatus
-from lnamespace.model.lnamespace import (
-    Billing,
-    BillingSource,
-    Charge,
-    Metadata,
-    Provenance,
-    Recorded,
-)
+from lnamespace.model.lnamespace import Metadata, Recorded
 from lnamespace.model.names import Names
 
 from tests.unit.support.outbox_server import outbox_server

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import ModelError
 from lnamespace.model import v1alpha1
+from lnamespace.model.billing import SUPERSEDED_MAX
 from lnamespace.model.conversion import (
     annotation_key,
     convert_manifest,
@@ -19,7 +20,7 @@ from lnamespace.model.conversion import (
     restore_unsupported,
 )
 from lnamespace.model.crd import build_crd
-from lnamespace.model.lnamespace import LIST_MAX_ITEMS, SUPERSEDED_MAX, VERSION, decode
+from lnamespace.model.lnamespace import LIST_MAX_ITEMS, VERSION, decode
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH
 from lnamespace.model.v1alpha1 import BILLING_FIELDS, LISTS

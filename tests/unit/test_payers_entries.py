@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.errors import PayersError
-from lnamespace.model.lnamespace import Charge
+from lnamespace.model.billing import Charge
 from lnamespace.model.names import Names
 from lnamespace.payers.entries import (
     GROUPS_MAX,

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from lnamespace.model.lnamespace import BillingSource, Charge
+from lnamespace.model.billing import BillingSource, Charge
 from lnamespace.model.names import Names
 from lnamespace.payers.entries import UNALLOCATED, Entry, Fallback, Payers, Requester, requester_of
 from lnamespace.payers.patterns import compile_pattern

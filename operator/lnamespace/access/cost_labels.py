@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 
-from lnamespace.model.lnamespace import Charge
+from lnamespace.model.billing import Charge
 from lnamespace.model.names import Names
 
 COST_LABELS = ("cost-center", "owner", "team", "environment")

@@ -17,7 +17,8 @@ from lnamespace.admission.decisions.editors import Editors
 from lnamespace.errors import ClusterError, ModelError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
-from lnamespace.model.lnamespace import Charge, LNamespace, decode
+from lnamespace.model.billing import Charge
+from lnamespace.model.lnamespace import LNamespace, decode
 from lnamespace.model.subject import Member
 from lnamespace.payers.entries import Requester
 

@@ -2,6 +2,7 @@
 
 * :mod:`~lnamespace.model.subject` - who can be an entry of a list, and until when.
 * :mod:`~lnamespace.model.lnamespace` - the types of the API; objects are decoded into them.
+* :mod:`~lnamespace.model.billing` - the types of who pays, for LNamespaces and LClusters.
 * :mod:`~lnamespace.model.lcluster` - the same of LClusters, and the names that they may have.
 * :mod:`~lnamespace.model.v1alpha1`, :mod:`~lnamespace.model.conversion` - the older version.
 * :mod:`~lnamespace.model.rules` - which names, entries and texts are allowed.

@@ -28,7 +28,7 @@ from msgspec import Meta, Struct
 
 from lnamespace.errors import ModelError
 from lnamespace.model import lnamespace, v1alpha1
-from lnamespace.model.lnamespace import (
+from lnamespace.model.billing import (
     BILLING_LABELS_MAX,
     SUPERSEDED_MAX,
     BillingText,

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import yaml
 
 from lnamespace.model import rules, v1alpha1
+from lnamespace.model.billing import BILLING_TEXT_MAX
 from lnamespace.model.lnamespace import (
-    BILLING_TEXT_MAX,
     ENTRIES_MAX,
     KIND,
     LABEL_KEY_MAX_LENGTH,

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from lnamespace.errors import ModelError
+from lnamespace.model.billing import Billing
 from lnamespace.model.subject import Member, Timestamp
 from lnamespace.nesting import at_any_depth
 
@@ -40,8 +41,6 @@ MANAGED_MAX_BYTES = 256 * 1024
 LABEL_KEY_MAX_LENGTH = 63
 CLASS_NAME_MAX_LENGTH = 63
 PROFILE_MAX_LENGTH = 63
-BILLING_LABELS_MAX = 32
-SUPERSEDED_MAX = 10
 
 
 class DeletionPolicy(StrEnum):
@@ -49,91 +48,6 @@ class DeletionPolicy(StrEnum):
 
     DELETE = "Delete"
     RETAIN = "Retain"
-
-
-BILLING_MAX_BYTES = 8 * 1024
-"""The largest ``spec.billing`` that a person can write, as JSON: several states of it must fit into
-one object (etcd takes 1.5 MiB). Enforced by the webhook, because a schema cannot add sizes."""
-
-BILLING_TEXT_MAX = 1024
-"""The longest text that can be written, in characters; an older one may be longer."""
-
-BillingText = Annotated[str, Meta(max_length=16384, pattern=r"^[^\x00]*$")]
-"""Any text without U+0000, which PostgreSQL cannot store."""
-
-
-class BillingSource(StrEnum):
-    """Where what is in ``spec.billing`` came from."""
-
-    EXPLICIT = "Explicit"
-    USER = "User"
-    GROUP = "Group"
-    INHERITED = "Inherited"
-    DEFAULT = "Default"
-    AMBIGUOUS = "Ambiguous"
-
-
-class Provenance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How the billing came to be as it is. Written by the webhook, whatever was sent."""
-
-    generation: Annotated[
-        int, Meta(description="The metadata.generation since which it is as it is.")
-    ]
-    effective_at: Annotated[Timestamp, Meta(description="The time since which it is as it is.")]
-    source: Annotated[
-        BillingSource,
-        Meta(
-            description="Explicit: as was asked for. User, Group: the entry for who asked. "
-            "Inherited: from the LNamespace of the ServiceAccount that asked. Default: no entry "
-            "fits. Ambiguous: several do."
-        ),
-    ]
-    changed_by: Annotated[str, Meta(max_length=1024, description="Who made it so.")] = ""
-    group: Annotated[
-        str, Meta(max_length=1024, description="The group whose entry it is, for source Group.")
-    ] = ""
-
-
-class Charge(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Who pays, and since when."""
-
-    cost_center: Annotated[BillingText, Meta(description="The cost centre that is charged.")] = ""
-    owner: Annotated[BillingText, Meta(description="Who answers for the cost.")] = ""
-    team: Annotated[BillingText, Meta(description="The team that the cost belongs to.")] = ""
-    environment: Annotated[
-        BillingText, Meta(description="Such as production, staging, development.")
-    ] = ""
-    labels: Annotated[
-        dict[str, BillingText],
-        Meta(max_length=BILLING_LABELS_MAX, description="Further keys for the ledger."),
-    ] = {}
-    provenance: Annotated[
-        Provenance | UnsetType,
-        Meta(description="How it came to be so. Written by the webhook, whatever was sent."),
-    ] = UNSET
-
-
-BILLING_TEXTS = {
-    field.encode_name: field.name
-    for field in msgspec.structs.fields(Charge)
-    if field.name not in ("labels", "provenance")
-}
-"""The fields of a charge that are one text each: as the API spells them, and as Python and the
-ledger's columns do."""
-
-
-class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
-    """Who pays for the namespace."""
-
-    superseded: Annotated[
-        tuple[Charge, ...],
-        Meta(
-            max_length=SUPERSEDED_MAX,
-            description="Former states that the controller has yet to record for the ledger, the "
-            "oldest first; of an LCluster also the one before these, for namespaces that the "
-            "controller has yet to see. Written by the webhook, whatever was sent.",
-        ),
-    ] = ()
 
 
 class CommonSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -6,7 +6,7 @@ equal. :mod:`lnamespace.model.conversion` converts objects between the two.
 
 from typing import Any
 
-from lnamespace.model.lnamespace import BILLING_LABELS_MAX
+from lnamespace.model.billing import BILLING_LABELS_MAX
 
 Schema = dict[str, Any]
 

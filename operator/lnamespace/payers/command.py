@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lnamespace.errors import PayersError
-from lnamespace.model.lnamespace import BILLING_TEXTS, Charge
+from lnamespace.model.billing import BILLING_TEXTS, Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import billing_text_problem
 from lnamespace.payers.entries import Claim, Payers, Requester, requester_of

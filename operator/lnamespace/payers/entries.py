@@ -13,7 +13,7 @@ from functools import cached_property
 
 import msgspec
 
-from lnamespace.model.lnamespace import BillingSource, Charge
+from lnamespace.model.billing import BillingSource, Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import DNS_LABEL
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX

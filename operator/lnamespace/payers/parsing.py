@@ -13,15 +13,15 @@ from msgspec import Meta
 from lnamespace.errors import PayersError
 from lnamespace.files import strict_yaml
 from lnamespace.files.strict_yaml import ErrorHints, StrictYamlError
-from lnamespace.model.lnamespace import (
+from lnamespace.model.billing import (
     BILLING_LABELS_MAX,
     BILLING_MAX_BYTES,
     BILLING_TEXT_MAX,
     BILLING_TEXTS,
-    LABEL_KEY_MAX_LENGTH,
     BillingText,
     Charge,
 )
+from lnamespace.model.lnamespace import LABEL_KEY_MAX_LENGTH
 from lnamespace.model.rules import cost_center_problem, text_problem
 from lnamespace.payers.entries import UNALLOCATED, DirectoryConfig, Entry, Fallback, Payers
 from lnamespace.payers.patterns import GroupPattern, compile_pattern

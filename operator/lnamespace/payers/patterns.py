@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import re2
 
 from lnamespace.errors import PayersError
-from lnamespace.model.lnamespace import BILLING_TEXTS
+from lnamespace.model.billing import BILLING_TEXTS
 
 NAME_MAX_LENGTH = 256
 """Characters. A longer group name matches no pattern; addresses have at most 254."""

@@ -22,7 +22,7 @@ describe a charge: an entry fills in those that were not asked for (docs/decisio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.model.lnamespace import BILLING_TEXTS, BillingSource, Charge
+from lnamespace.model.billing import BILLING_TEXTS, BillingSource, Charge
 from lnamespace.payers import refusals
 from lnamespace.payers.entries import Claim, Fallback, Payers, Requester
 from lnamespace.payers.refusals import BillingRefusal

@@ -3,7 +3,9 @@
 The option ``users_role`` has the flag ``--users-role`` and the environment variable
 ``LNAMESPACE_USERS_ROLE``; the flag takes precedence.
 
-- :mod:`~lnamespace.settings.options`: the options.
+- :mod:`~lnamespace.settings.options`: all options; they are defined in
+  :mod:`~lnamespace.settings.tenancy_options`, :mod:`~lnamespace.settings.gateway_options` and
+  :mod:`~lnamespace.settings.ledger_options`.
 - :mod:`~lnamespace.settings.checks`: what their values must be.
 - :mod:`~lnamespace.settings.loading`: their values from flags and the environment.
 """

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
-from lnamespace.model.lnamespace import Charge
+from lnamespace.model.billing import Charge
 from lnamespace.payers.entries import Entry, Fallback, Payers, Requester
 from lnamespace.payers.patterns import compile_pattern
 

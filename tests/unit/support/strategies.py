@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
-from lnamespace.model.lnamespace import Billing, DeletionPolicy, LNamespace, Metadata, Spec
+from lnamespace.model.billing import Billing
+from lnamespace.model.lnamespace import DeletionPolicy, LNamespace, Metadata, Spec
 from lnamespace.model.rules import DNS_LABEL, DNS_LABEL_MAX_LENGTH
 from lnamespace.model.subject import Member, SubjectKind
 from msgspec import UNSET

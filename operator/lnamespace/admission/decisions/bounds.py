@@ -12,15 +12,13 @@ import msgspec
 
 from lnamespace.admission.decisions.fields import FieldError, invalid, too_long
 from lnamespace.admission.decisions.review import AdmissionRequest
+from lnamespace.model.billing import BILLING_MAX_BYTES, BILLING_TEXT_MAX, Billing
 from lnamespace.model.lnamespace import (
-    BILLING_MAX_BYTES,
-    BILLING_TEXT_MAX,
     ENTRIES_MAX,
     MANAGED_MAX_BYTES,
     METADATA_MAX_BYTES,
     NAME_MAX,
     SPEC_MAX_BYTES,
-    Billing,
     CommonSpec,
     Spec,
 )

@@ -13,7 +13,7 @@ from lnamespace.admission.decisions.fields import FieldError, forbidden
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import lcluster
-from lnamespace.model.lnamespace import SUPERSEDED_MAX, BillingSource, Charge, Provenance
+from lnamespace.model.billing import SUPERSEDED_MAX, BillingSource, Charge, Provenance
 from lnamespace.payers.resolution import BillingRefusal, resolve
 
 Json = dict[str, Any]

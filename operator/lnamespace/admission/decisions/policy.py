@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lnamespace.admission.decisions.review import AdmissionRequest
-from lnamespace.model.lnamespace import Charge
+from lnamespace.model.billing import Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers, Requester, requester_of

@@ -16,8 +16,8 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CONFIG_MAP
 from lnamespace.kube.state import ObservedObject
+from lnamespace.model.billing import Provenance
 from lnamespace.model.lcluster import INFO, INFO_NAMESPACE, LCluster
-from lnamespace.model.lnamespace import Provenance
 
 Data = dict[str, str]
 

@@ -4,7 +4,7 @@ import argparse
 
 from lnamespace import settings as options
 from lnamespace.ledger.costs.distribution import RULES
-from lnamespace.model.lnamespace import BILLING_TEXTS
+from lnamespace.model.billing import BILLING_TEXTS
 
 FORMATS = ("table", "csv", "json")
 

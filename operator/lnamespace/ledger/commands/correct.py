@@ -16,7 +16,7 @@ from lnamespace.ledger.database.corrections import (
 )
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import Row
-from lnamespace.model.lnamespace import BILLING_TEXTS
+from lnamespace.model.billing import BILLING_TEXTS
 from lnamespace.model.rules import billing_text_problem
 
 _SHOWN = ("valid_from", "valid_to", *BILLING_TEXTS.values())

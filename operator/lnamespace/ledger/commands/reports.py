@@ -33,8 +33,8 @@ from lnamespace.ledger.outbox.record import (
     BillingRecord,
 )
 from lnamespace.ledger.publisher import reconciliation
+from lnamespace.model.billing import BILLING_TEXTS
 from lnamespace.model.lcluster import decode_lcluster
-from lnamespace.model.lnamespace import BILLING_TEXTS
 from lnamespace.model.names import Names
 from lnamespace.runtime.texts import first_names
 from lnamespace.settings import Settings

@@ -17,7 +17,7 @@ from lnamespace.ledger.costs.allocation import (
 )
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
-from lnamespace.model.lnamespace import BILLING_TEXTS
+from lnamespace.model.billing import BILLING_TEXTS
 
 
 def read_intervals(ledger: Ledger, cluster: Cluster | None) -> PaidIntervals:

@@ -18,8 +18,9 @@ import msgspec
 from msgspec import Meta
 
 from lnamespace.kube.resources import Resource
+from lnamespace.model.billing import BillingSource, Charge, Provenance
 from lnamespace.model.lcluster import LCluster
-from lnamespace.model.lnamespace import BillingSource, Charge, LNamespace, Provenance
+from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 from lnamespace.model.subject import Timestamp
 

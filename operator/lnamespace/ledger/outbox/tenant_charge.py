@@ -8,17 +8,9 @@ from datetime import datetime
 
 import msgspec
 
+from lnamespace.model.billing import Billing, Charge, Provenance
 from lnamespace.model.lcluster import ChargedNamespace, LCluster
-from lnamespace.model.lnamespace import (
-    Billing,
-    Charge,
-    LNamespace,
-    Metadata,
-    Provenance,
-    Recorded,
-    Spec,
-    Status,
-)
+from lnamespace.model.lnamespace import LNamespace, Metadata, Recorded, Spec, Status
 
 
 def as_lnamespace(lcluster: LCluster, namespace: ChargedNamespace, recorded: int = 0) -> LNamespace:

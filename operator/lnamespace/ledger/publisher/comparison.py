@@ -25,7 +25,8 @@ from lnamespace.ledger.outbox.record import (
     retraction,
     unseen_change,
 )
-from lnamespace.model.lnamespace import BILLING_TEXTS, LNamespace
+from lnamespace.model.billing import BILLING_TEXTS
+from lnamespace.model.lnamespace import LNamespace
 
 _NOTHING: Mapping[str, str] = {}
 _NO_ROWS: Mapping[str, Row] = {}
