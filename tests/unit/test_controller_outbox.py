@@ -13,7 +13,8 @@ from lnamespace import errors
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
 from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.ledger.outbox.record import BillingRecord, deletion, is_billable, pending_records
+from lnamespace.ledger.outbox.endings import deletion
+from lnamespace.ledger.outbox.record import BillingRecord, is_billable, pending_records
 from lnamespace.model.billing import Billing, BillingSource, Charge, Provenance
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 

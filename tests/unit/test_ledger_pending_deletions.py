@@ -10,7 +10,8 @@ import pytest
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.kube.backoff import Backoff
 from lnamespace.ledger.outbox.client import OutboxClient, decode_queued
-from lnamespace.ledger.outbox.record import BillingRecord, pending_deletion
+from lnamespace.ledger.outbox.endings import pending_deletion
+from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.ledger.publisher import pending_deletions as module
 from lnamespace.ledger.publisher.pending_deletions import (
     REFUSED_AFTER_SECONDS,

@@ -13,7 +13,8 @@ from lnamespace.kube.backoff import Backoff
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.table import CLUSTER_COLUMNS
 from lnamespace.ledger.outbox.client import QueuedRecord
-from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord, pending_deletion
+from lnamespace.ledger.outbox.endings import pending_deletion
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 from lnamespace.ledger.publisher import backlog
 from lnamespace.ledger.publisher import pending_deletions as announcements
 from lnamespace.ledger.publisher import process as module

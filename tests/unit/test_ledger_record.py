@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.ledger.outbox.crd import billingrecords_crd
+from lnamespace.ledger.outbox.endings import as_deleted, deletion, pending_deletion
 from lnamespace.ledger.outbox.record import (
     BillingOperation,
     BillingRecord,
-    as_deleted,
     billingrecords,
-    deletion,
     manifest,
     newest_generation,
-    pending_deletion,
     pending_records,
     records_since,
     unseen_change,

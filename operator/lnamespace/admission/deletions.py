@@ -25,7 +25,8 @@ from lnamespace.errors import ClusterError, ModelError, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
-from lnamespace.ledger.outbox.record import is_billable, pending_deletion, pending_records
+from lnamespace.ledger.outbox.endings import pending_deletion
+from lnamespace.ledger.outbox.record import is_billable, pending_records
 from lnamespace.model.lnamespace import LNamespace, decode
 
 PATIENCE = 2.0

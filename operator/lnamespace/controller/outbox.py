@@ -14,14 +14,8 @@ from lnamespace.controller.status import may_have_waited, namespace_ready_since
 from lnamespace.errors import AlreadyExists, ClusterError
 from lnamespace.kube.client import Client
 from lnamespace.kube.state import ObservedObject
-from lnamespace.ledger.outbox.record import (
-    BillingRecord,
-    billingrecords,
-    deletion,
-    manifest,
-    pending_deletion,
-    pending_records,
-)
+from lnamespace.ledger.outbox.endings import deletion, pending_deletion
+from lnamespace.ledger.outbox.record import BillingRecord, billingrecords, manifest, pending_records
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.errors import ClusterError
 from lnamespace.kube.state import ObservedObject
-from lnamespace.ledger.outbox.record import deletion, pending_records
+from lnamespace.ledger.outbox.endings import deletion
+from lnamespace.ledger.outbox.record import pending_records
 from lnamespace.ledger.outbox.tenant_charge import as_lnamespace
 from lnamespace.model.lcluster import ChargedNamespace, LCluster
 

@@ -23,7 +23,8 @@ from lnamespace.ledger.database.table import (
     VIEW_SUFFIX,
     events_table,
 )
-from lnamespace.ledger.outbox.record import BillingOperation, deletion_id
+from lnamespace.ledger.outbox.endings import deletion_id
+from lnamespace.ledger.outbox.record import BillingOperation
 from lnamespace.settings import Settings
 
 UIDS_PER_QUERY = 500

@@ -2,6 +2,7 @@
 
 * :mod:`~lnamespace.ledger.outbox.record` - the record of an event, and which records an LNamespace
   needs; pure.
+* :mod:`~lnamespace.ledger.outbox.endings` - the records of its end; pure.
 * :mod:`~lnamespace.ledger.outbox.tenant_charge` - the same of an LCluster's namespaces; pure.
 * :mod:`~lnamespace.ledger.outbox.crd` - its CustomResourceDefinition.
 * :mod:`~lnamespace.ledger.outbox.client` - create, list and delete records.

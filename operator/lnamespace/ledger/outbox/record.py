@@ -135,7 +135,7 @@ def pending_records(lns: LNamespace, now: datetime) -> tuple[BillingRecord, ...]
 def records_since(lns: LNamespace, generation: int, now: datetime) -> tuple[BillingRecord, ...]:
     """Return the records of an LNamespace after a generation, the oldest first."""
     billing = lns.spec.billing
-    events = (_apply_record(lns, charge, now) for charge in (*billing.superseded, billing))
+    events = (apply_record(lns, charge, now) for charge in (*billing.superseded, billing))
     return tuple(event for event in events if event.generation > generation)
 
 
@@ -163,7 +163,7 @@ def unseen_change(lns: LNamespace, now: datetime) -> BillingRecord:
     now.
     """
     return msgspec.structs.replace(
-        _apply_record(lns, lns.spec.billing, now),
+        apply_record(lns, lns.spec.billing, now),
         event_id=_apply_id(lns, lns.metadata.generation),
         generation=lns.metadata.generation,
         valid_from=now,
@@ -203,7 +203,7 @@ def effective_at(lns: LNamespace, now: datetime) -> datetime | None:
     """Return when the present billing took effect; None if no webhook saw that."""
     if not isinstance(lns.spec.billing.provenance, Provenance):
         return None
-    return _apply_record(lns, lns.spec.billing, now).valid_from
+    return apply_record(lns, lns.spec.billing, now).valid_from
 
 
 def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
@@ -218,7 +218,7 @@ def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
         The id of the deletion.
     """
     return msgspec.structs.replace(
-        _apply_record(lns, lns.spec.billing, now),
+        apply_record(lns, lns.spec.billing, now),
         event_id=f"{end}/{BillingOperation.RETRACT}",
         operation=BillingOperation.RETRACT,
         corrects=end,
@@ -227,88 +227,6 @@ def retraction(lns: LNamespace, end: str, now: datetime) -> BillingRecord:
         billing_source_group="",
         changed_by="",
     )
-
-
-def deletion(lns: LNamespace, now: datetime) -> BillingRecord:
-    """Return the record that an LNamespace and its Namespace are gone.
-
-    An LNamespace is deleted once, so that all processes that record it create one record, whatever
-    generation they last saw.
-
-    Parameters
-    ----------
-    lns
-        The LNamespace as it was last seen.
-    now
-        When they were seen to be gone, and not when the deletion was requested: a Namespace that
-        waits for a finalizer still costs. The record takes effect then, but not before the last
-        change as it is recorded, because clocks differ.
-    """
-    last = _apply_record(lns, lns.spec.billing, now)
-    return msgspec.structs.replace(
-        last,
-        event_id=deletion_id(lns.uid),
-        operation=BillingOperation.DELETE,
-        generation=lns.metadata.generation,
-        valid_from=max(last.valid_from, now.astimezone(UTC)),
-        changed_by="",  # Only the audit log knows who deleted it.
-    )
-
-
-def pending_deletion(lns: LNamespace, now: datetime) -> BillingRecord:
-    """Return the ENDING of an LNamespace that somebody asked to delete.
-
-    There is one for each generation, so that many requests create one.
-    """
-    return as_pending(deletion(lns, now))
-
-
-def as_pending(deleted: BillingRecord) -> BillingRecord:
-    """Return the ENDING for a deletion that is not complete: its Namespace still exists."""
-    return msgspec.structs.replace(
-        deleted,
-        event_id=f"{deleted.lnamespace_uid}/{deleted.generation}/{BillingOperation.ENDING}",
-        operation=BillingOperation.ENDING,
-    )
-
-
-def as_held(pending: BillingRecord, now: datetime) -> BillingRecord:
-    """Return the ENDING which says that a deletion was seen to take long: a finalizer holds it.
-
-    It follows the ENDING of the request, and its id too.
-    """
-    return msgspec.structs.replace(
-        pending, event_id=f"{pending.event_id}/{BillingOperation.ENDING}", recorded_at=now
-    )
-
-
-def is_held(pending: BillingRecord) -> bool:
-    """Return whether an ENDING is that of a deletion that was seen to take long."""
-    return pending.event_id.count(f"/{BillingOperation.ENDING}") > 1
-
-
-def as_deleted(pending: BillingRecord, gone: datetime | None = None) -> BillingRecord:
-    """Return the deletion that an ENDING has become; the same event as :func:`deletion`.
-
-    Parameters
-    ----------
-    pending
-        The ENDING.
-    gone
-        When the Namespace was seen to be gone, if it was seen to exist after the ENDING. None
-        means that it was never seen, and that the deletion took effect when the ENDING says.
-    """
-    return msgspec.structs.replace(
-        pending,
-        event_id=deletion_id(pending.lnamespace_uid),
-        operation=BillingOperation.DELETE,
-        valid_from=max(gone, pending.valid_from) if gone else pending.valid_from,
-    )
-
-
-def deletion_id(uid: str, retractions: int = 0) -> str:
-    """Return the id of the deletion of an LNamespace, after a number of retractions."""
-    return f"{uid}/{BillingOperation.DELETE}" + (f"/{retractions}" if retractions else "")
 
 
 def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
@@ -321,7 +239,7 @@ def manifest(record: BillingRecord, names: Names) -> dict[str, Any]:
     }
 
 
-def _apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
+def apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecord:
     """Return the record of a billing; it takes effect at the time of its provenance.
 
     The time is not later than ``now``: the clock of a webhook's replica may be ahead, and if a name

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from lnamespace.ledger.database.rows import Row, labels_text
+from lnamespace.ledger.outbox.endings import deletion_id
 from lnamespace.ledger.outbox.record import (
     CORRECTION,
     RECONCILE,
     BillingOperation,
     BillingRecord,
-    deletion_id,
     effective_at,
     following_change,
     newest_generation,

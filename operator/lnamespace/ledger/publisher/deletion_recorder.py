@@ -23,12 +23,8 @@ from lnamespace.kube.objects import Key
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
 from lnamespace.ledger.outbox.client import OutboxClient
-from lnamespace.ledger.outbox.record import (
-    BillingRecord,
-    is_billable,
-    pending_deletion,
-    pending_records,
-)
+from lnamespace.ledger.outbox.endings import pending_deletion
+from lnamespace.ledger.outbox.record import BillingRecord, is_billable, pending_records
 from lnamespace.ledger.publisher.pending_deletions import PendingDeletions
 from lnamespace.model.lnamespace import LNamespace, Metadata, decode, head_decoder
 from lnamespace.model.names import Names

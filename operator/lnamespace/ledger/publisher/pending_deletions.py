@@ -24,7 +24,8 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.ledger.outbox.client import CONCURRENCY, OutboxClient, QueuedRecord
-from lnamespace.ledger.outbox.record import BillingRecord, as_deleted, as_held, is_held
+from lnamespace.ledger.outbox.endings import as_deleted, as_held, is_held
+from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.model.lnamespace import Metadata, head_decoder
 
 POLL_SECONDS = 1.0

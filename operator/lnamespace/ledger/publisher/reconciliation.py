@@ -17,11 +17,8 @@ from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.rows import ClusterIdentity, Row
 from lnamespace.ledger.outbox.client import OutboxClient, list_records
-from lnamespace.ledger.outbox.record import (
-    BillingOperation,
-    BillingRecord,
-    as_pending,
-)
+from lnamespace.ledger.outbox.endings import as_pending
+from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 from lnamespace.ledger.outbox.tenant_charge import charged_lnamespaces
 from lnamespace.ledger.publisher.comparison import (
     ClusterState,
