@@ -35,7 +35,7 @@ class Catalogue:
         }
 
     def datasets(self, project: str) -> list[DatasetId]:
-        """All datasets of a project."""
+        """Return all datasets of a project."""
         self._database.attach(project)
         rows = self._database.fetch(
             "SELECT schema_name FROM duckdb_schemas() WHERE database_name = $project "
@@ -79,7 +79,7 @@ class Catalogue:
         }
 
     def tables(self, dataset: DatasetId) -> list[TableId]:
-        """The tables and views of a dataset. Raises ApiError (404)."""
+        """Return the tables and views of a dataset. Raises ApiError (404)."""
         self.dataset(dataset)
         rows = self._database.fetch(
             "SELECT table_name FROM information_schema.tables "
@@ -122,7 +122,7 @@ class Catalogue:
             self._options.pop(table, None)
 
     def defined(self, statement: Statement) -> None:
-        """A CREATE was carried out: keep what DuckDB does not."""
+        """Keep what DuckDB does not, after a CREATE was carried out."""
         if statement.target and statement.options:
             self._keep(statement.target, statement.options)
 
@@ -133,7 +133,7 @@ class Catalogue:
 
 
 def _pseudo(sent: Resource) -> list[dict[str, str]]:
-    """The column that a table has if it is partitioned by the time of ingestion."""
+    """Return the column that a table has if it is partitioned by the time of ingestion."""
     if "field" in sent.get("timePartitioning", {"field": ""}):
         return []
     return [{"name": "_PARTITIONTIME", "type": "TIMESTAMP"}]
@@ -147,7 +147,7 @@ def _column(field: dict[str, Any]) -> str:
 def listed(
     kind: str, found: list[Any], described: Callable[[Any], Resource], query: dict[str, str]
 ) -> Resource:
-    """A page of a list."""
+    """Return a page of a list."""
     start, size = int(query.get("pageToken", 0)), int(query.get("maxResults", 1000))
     page = found[start : start + size]
     answer = {"kind": f"bigquery#{kind}List", kind + "s": [described(one) for one in page]}

@@ -37,7 +37,7 @@ class Database:
             self._connection.close()
 
     def attach(self, project: str) -> None:
-        """Every project that is asked for is there."""
+        """Attach every project that is asked for."""
         with self._lock:
             if project not in self._projects:
                 self._connection.execute(f"ATTACH ':memory:' AS {quoted(project)}")
@@ -81,7 +81,7 @@ class Database:
             )
 
     def columns(self, sql: str) -> types.Schema:
-        """The columns of a table or view, by its name in SQL. Raises ApiError."""
+        """Return the columns of a table or view, by its name in SQL. Raises ApiError."""
         with self._lock:
             described = self.fetch(f"DESCRIBE {sql}")
             found = self._attempt(lambda: self._connection.sql(f"FROM {sql} LIMIT 0"))

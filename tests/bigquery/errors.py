@@ -17,24 +17,24 @@ class ApiError(Exception):
 
     @property
     def detail(self) -> dict[str, str]:
-        """The error as it stands in a job's status."""
+        """Return the error as it stands in a job's status."""
         return {"reason": self.reason, "message": self.message, "domain": "global"}
 
     @property
     def body(self) -> dict[str, Any]:
-        """The error as it is answered."""
+        """Return the error as it is answered."""
         return {
             "error": {"code": self.status, "message": self.message, "errors": [self.detail]},
         }
 
 
 def invalid_query(message: str) -> ApiError:
-    """The statement is wrong, or a value in it."""
+    """Return the error of a statement that is wrong, or has a wrong value."""
     return ApiError(400, "invalidQuery", message)
 
 
 def invalid(message: str) -> ApiError:
-    """The request is wrong."""
+    """Return the error of a request that is wrong."""
     return ApiError(400, "invalid", message)
 
 

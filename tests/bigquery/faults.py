@@ -92,22 +92,22 @@ class Faults:
             self._planned.clear()
 
     def planned(self) -> list[Fault]:
-        """What is still to come."""
+        """Return what is still to come."""
         with self._lock:
             return list(self._planned)
 
     def requests(self, where: str = "") -> list[Request]:
-        """The requests that came, the oldest first; only those of such a method and path."""
+        """Return the requests that came, the oldest first; only those of such a method and path."""
         with self._lock:
             return [one for one in self._requests if where in f"{one.method} {one.path}"]
 
     def forget(self) -> None:
-        """As if no request had come."""
+        """Forget the requests that came."""
         with self._lock:
             self._requests.clear()
 
     def take(self, method: str, path: str, text: str, body: Any) -> Fault | None:
-        """The fault that this request meets, if any; the request is noted."""
+        """Return the fault that this request meets, if any, and note the request."""
         with self._lock:
             fault = self._next(f"{method} {path}", text)
             self._requests.append(Request(method, path, body, fault.kind if fault else None))

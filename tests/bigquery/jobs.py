@@ -73,7 +73,7 @@ class Jobs:
         return resource(job)
 
     def get(self, project: str, name: str) -> Job:
-        """A job. Raises ApiError (404)."""
+        """Return a job. Raises ApiError (404)."""
         with self._lock:
             if (project, name) not in self._jobs:
                 raise not_found(f"Job {project}:US.{name}")
@@ -119,7 +119,7 @@ class Jobs:
 
 
 def results(job: Job, query: dict[str, str]) -> dict[str, Any]:
-    """A page of a job's result, as jobs.query and jobs.getQueryResults answer it."""
+    """Return a page of a job's result, as jobs.query and jobs.getQueryResults answer it."""
     if job.error:
         raise job.error
     rows = job.result.rows
@@ -145,7 +145,7 @@ def results(job: Job, query: dict[str, str]) -> dict[str, Any]:
 
 
 def resource(job: Job) -> dict[str, Any]:
-    """A job, as jobs.get answers it."""
+    """Return a job, as jobs.get answers it."""
     status: dict[str, Any] = {"state": "DONE"}
     if job.error:
         status |= {"errorResult": job.error.detail, "errors": [job.error.detail]}

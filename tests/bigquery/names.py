@@ -11,7 +11,7 @@ class DatasetId(NamedTuple):
 
     @property
     def sql(self) -> str:
-        """As DuckDB spells it: a project is a database, a dataset is a schema."""
+        """Return the name as DuckDB spells it: a project is a database, a dataset is a schema."""
         return f"{quoted(self.project)}.{quoted(self.dataset)}"
 
     def __str__(self) -> str:
@@ -27,17 +27,17 @@ class TableId(NamedTuple):
 
     @property
     def parent(self) -> DatasetId:
-        """The dataset that it is in."""
+        """Return the dataset that it is in."""
         return DatasetId(self.project, self.dataset)
 
     @property
     def sql(self) -> str:
-        """As DuckDB spells it."""
+        """Return the name as DuckDB spells it."""
         return f"{self.parent.sql}.{quoted(self.table)}"
 
     @property
     def reference(self) -> dict[str, str]:
-        """As the protocol spells it."""
+        """Return the name as the protocol spells it."""
         return {"projectId": self.project, "datasetId": self.dataset, "tableId": self.table}
 
     def __str__(self) -> str:
@@ -45,5 +45,5 @@ class TableId(NamedTuple):
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier of DuckDB."""
+    """Return a name as an identifier of DuckDB."""
     return '"' + name.replace('"', '""') + '"'

@@ -20,7 +20,7 @@ class Parameter:
 
 
 def read(sent: list[dict[str, Any]]) -> list[Parameter]:
-    """The parameters of a request.
+    """Return the parameters of a request.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def _value(kind: dict[str, Any], sent: dict[str, Any]) -> Any:
 
 
 def instant(text: str) -> datetime:
-    """A TIMESTAMP as people and clients write it; without a zone it is UTC."""
+    """Return a TIMESTAMP as people and clients write it; without a zone it is UTC."""
     read = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 

@@ -27,12 +27,12 @@ class Call:
 
     @property
     def dataset(self) -> DatasetId:
-        """The dataset that the path names."""
+        """Return the dataset that the path names."""
         return DatasetId(*self.names)
 
     @property
     def table(self) -> TableId:
-        """The table that the path names."""
+        """Return the table that the path names."""
         return TableId(*self.names)
 
 

@@ -44,7 +44,7 @@ class StandIn:
 
     @property
     def endpoint(self) -> str:
-        """Its URL."""
+        """Return its URL."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     @property
@@ -54,7 +54,7 @@ class StandIn:
 
     @contextmanager
     def client(self, project: str) -> Iterator[bigquery.Client]:
-        """The real client, which talks to this instead of Google."""
+        """Yield the real client, which talks to this instead of Google."""
         client = bigquery.Client(
             project=project,
             credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
@@ -84,7 +84,7 @@ class StandIn:
 
     @contextmanager
     def connected(self, connection: socket.socket) -> Iterator[None]:
-        """A client has a connection; most keep it longer than they need it."""
+        """Count a connection of a client; most keep it longer than they need it."""
         with self._idle:
             self._connections.add(connection)
         try:
@@ -95,7 +95,7 @@ class StandIn:
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """A request is under way."""
+        """Count a request that is under way."""
         with self._idle:
             self._active += 1
         try:
@@ -116,7 +116,7 @@ class StandIn:
         self._stopping.wait(seconds)
 
     def answer(self, method: str, url: str, body: bytes) -> tuple[int, Answer]:
-        """The status and the body of the answer to a request."""
+        """Return the status and the body of the answer to a request."""
         split = urlsplit(url)
         try:
             self._service.limits.check_request(len(body))
@@ -141,7 +141,7 @@ class StandIn:
 
 @contextmanager
 def standin(port: int = 0, limits: Limits | None = None) -> Iterator[StandIn]:
-    """A stand-in that is there for as long as the block takes."""
+    """Run a stand-in for as long as the block takes."""
     server = StandIn(port, limits)
     server.start()
     try:

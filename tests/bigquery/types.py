@@ -47,7 +47,7 @@ _TO_DUCKDB = {
 
 
 def field(name: str, kind: DuckDBPyType, *, required: bool = False) -> dict[str, Any]:
-    """A column as the protocol describes it."""
+    """Return a column as the protocol describes it."""
     if kind.id == "list":
         return {**field(name, _child(kind)), "mode": "REPEATED"}
     described: dict[str, Any] = {"name": name, "mode": "REQUIRED" if required else "NULLABLE"}
@@ -58,7 +58,7 @@ def field(name: str, kind: DuckDBPyType, *, required: bool = False) -> dict[str,
 
 
 def column_type(described: dict[str, Any]) -> str:
-    """The DuckDB type of a column that the protocol describes."""
+    """Return the DuckDB type of a column that the protocol describes."""
     kind = str(described["type"]).upper()
     if kind in ("RECORD", "STRUCT"):
         parts = (f'"{part["name"]}" {column_type(part)}' for part in described["fields"])
@@ -69,7 +69,7 @@ def column_type(described: dict[str, Any]) -> str:
 
 
 def row(values: Sequence[Any], kinds: Sequence[DuckDBPyType]) -> dict[str, Any]:
-    """A row as the protocol writes it."""
+    """Return a row as the protocol writes it."""
     return {"f": [_cell(value, kind) for value, kind in zip(values, kinds, strict=True)]}
 
 

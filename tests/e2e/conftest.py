@@ -106,7 +106,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def measurements(pytestconfig: pytest.Config) -> Measurements:
-    """What is shown when all is done."""
+    """Return what is shown when all is done."""
     return pytestconfig.stash[_MEASUREMENTS]
 
 
@@ -194,7 +194,7 @@ def controller(cluster: Cluster) -> Controller:
 
 @pytest.fixture
 def webhook(cluster: Cluster) -> Webhook:
-    """The webhook of the cluster."""
+    """Return the webhook of the cluster."""
     return cluster.webhook
 
 
@@ -251,7 +251,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
 
 @pytest.fixture(scope="module")
 def line(cluster: Cluster) -> Iterator[Wire]:
-    """The controller's only way to the API server."""
+    """Yield the controller's only way to the API server."""
     with wire(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)) as it:
         yield it
 
@@ -260,7 +260,7 @@ def line(cluster: Cluster) -> Iterator[Wire]:
 def remote(
     cluster: Cluster, line: Wire, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Controller]:
-    """The controller at the other end of the wire, in place of the one that is there otherwise."""
+    """Yield the controller at the other end of the wire, in place of the usual one."""
     folder = tmp_path_factory.mktemp("remote")
     token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
     controller = Controller(line.kubeconfig(token, folder), folder / "controller.log")

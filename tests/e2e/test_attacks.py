@@ -36,7 +36,7 @@ NOT_YOURS = "only a cluster administrator may change"
 
 @pytest.fixture(scope="module")
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
-    """An LNamespace of which Alice is everything."""
+    """Return an LNamespace of which Alice is everything."""
     made = tenants.make("attack", users=["alice"], managers=["alice"], sudoers=["alice"])
     checks = (rights.works, rights.edits, rights.sudoes)
     eventually(lambda: all(may(alice.who, made) for may in checks))
@@ -51,7 +51,7 @@ def sudo(name: str, alice: Person) -> Api:
 
 @pytest.fixture(scope="module")
 def victim(tenants: Tenants, rights: Rights) -> str:
-    """An LNamespace of others."""
+    """Return an LNamespace of others."""
     made = tenants.make("victim", users=["vic"], managers=["vic"], sudoers=["vic"])
     eventually(lambda: rights.sudoes(user("vic"), made))
     return made
@@ -113,7 +113,7 @@ def _harmless(attempt: "partial[Object]") -> None:
 
 
 def _merged(before: Object, change: Object) -> Object:
-    """What a merge patch makes of metadata."""
+    """Return what a merge patch makes of metadata."""
     result = dict(before)
     for key, value in change.items():
         if value is None:
@@ -294,7 +294,7 @@ def test_only_the_controller_writes_the_status(name: str, sudo: Api, alice: Pers
 
 
 def _created_as(api: Api, name: str, how: str, spoof: Object) -> Object:
-    """An LNamespace that somebody creates, one of the ways, with lies in it."""
+    """Return an LNamespace that somebody creates, one of the ways, with lies in it."""
     body = manifest(name, managers=["alice"]) | {"apiVersion": f"{GROUP}/{_version(how)}"}
     body["spec"] |= spoof.get("spec", {})
     body["metadata"] |= spoof.get("metadata", {})
@@ -333,7 +333,7 @@ WAYS = ("create", "create in v1alpha1", "apply", "apply in v1alpha1", "dry run")
 
 @pytest.fixture(scope="module")
 def applier(people: People, cluster: Cluster, rights: Rights) -> Person:
-    """Who may create by server-side apply, for which one needs `patch` on all LNamespaces."""
+    """Return somebody who may create by server-side apply, with `patch` on all LNamespaces."""
     gitops = people.person("gitops")
     verbs = ["get", "create", "patch"]
     rules = [{"apiGroups": [GROUP], "resources": ["lnamespaces"], "verbs": verbs}]
@@ -483,7 +483,7 @@ def test_forged_ownership_labels_on_an_lnamespace_have_no_effect(
 
 @pytest.fixture(scope="module")
 def thief(cluster: Cluster) -> Api:
-    """Who has it."""
+    """Return a client with the stolen token."""
     return Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
 
 
@@ -551,7 +551,7 @@ def test_missing_service_accounts_on_a_list_use_up_no_quota_of_their_namespace(
 
 
 def deepest_managed_fields(item: Object) -> bytes:
-    """An object as JSON, with managed fields as deep as the API server takes them."""
+    """Return an object as JSON, with managed fields as deep as the API server takes them."""
     fields = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900
     entry = b'{"manager":"x","operation":"Update","fieldsType":"FieldsV1","apiVersion":"%b"'
     entry %= item["apiVersion"].encode()

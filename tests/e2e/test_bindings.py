@@ -39,7 +39,7 @@ def eve(people: People) -> Person:
 
 @pytest.fixture(scope="module")
 def name(tenants: Tenants, eve: Person, rights: Rights) -> str:
-    """An LNamespace with Eve on its lists, and others."""
+    """Return an LNamespace with Eve on its lists, and others."""
     made = tenants.make("bound", users=["eve", "ulf"], managers=["mona"], sudoers=["eve", "sue"])
     eventually(lambda: rights.works(eve.who, made) and rights.sudoes(eve.who, made))
     return made
@@ -47,7 +47,7 @@ def name(tenants: Tenants, eve: Person, rights: Rights) -> str:
 
 @pytest.fixture(scope="module")
 def strong(name: str, eve: Person, people: People, rights: Rights) -> Api:
-    """A ServiceAccount that a sudoer of the namespace has made powerful."""
+    """Return a ServiceAccount that a sudoer of the namespace has made powerful."""
     robot = people.account(name, "strong")
     own = binding("strong", "cluster-admin", service_account(name, "strong"))
     eve.sudo(name).create(rbac_path("rolebindings", namespace=name), own)
@@ -66,7 +66,7 @@ def somebody(
 
 
 def binding(name: str, role: str, *subjects: Object, **metadata: object) -> Object:
-    """A binding to a ClusterRole."""
+    """Return a binding to a ClusterRole."""
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",
@@ -77,7 +77,7 @@ def binding(name: str, role: str, *subjects: Object, **metadata: object) -> Obje
 
 
 def person(name: str) -> Object:
-    """A user as a binding has one."""
+    """Return a user as a binding has one."""
     return {"kind": "User", "name": name, "apiGroup": RBAC}
 
 
@@ -96,7 +96,7 @@ def apply(api: Api, path: str) -> object:
 
 
 def metadata(**fields: object) -> Callable[[Api, str], object]:
-    """A change of nothing but metadata."""
+    """Return a change of nothing but metadata."""
     return lambda api, path: api.patch(path, {"metadata": fields})
 
 
@@ -260,7 +260,7 @@ def slip(admin: Api, path: str, **changes: object) -> Object:
     fake["metadata"]["finalizers"] = ["example.com/slip"]
 
     def made() -> Object | None:
-        """The controller may be the first."""
+        """Create the binding, unless the controller is the first."""
         admin.remove(path)
         with suppress(ApiError):
             return admin.create(path.rpartition("/")[0], fake)
@@ -288,7 +288,7 @@ PLACES: dict[str, Callable[[str], str]] = {
 
 @pytest.fixture(scope="module")
 def slipped(tenants: Tenants) -> str:
-    """An LNamespace that an administrator does not mean to break."""
+    """Return an LNamespace that an administrator does not mean to break."""
     return tenants.make("slip", users=["ulf"], managers=["mona"], sudoers=["sue"])
 
 
@@ -332,7 +332,7 @@ def test_roles_and_bindings_with_finalizers_are_deleted_with_the_lnamespace(
 
 @pytest.fixture
 def thief(cluster: Cluster) -> Api:
-    """Who has the controller's token."""
+    """Return who has the controller's token."""
     return Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
 
 

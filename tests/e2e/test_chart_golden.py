@@ -52,7 +52,7 @@ SUFFIX, OTHER_SUFFIX = "loblaw.digital", "team1.example.com"
 
 @cache
 def rendered(cluster: Cluster, *flags: str, served: str = SERVED) -> str:
-    """What the chart makes, as text."""
+    """Return what the chart makes, as text."""
     words = ("helm", "template", "lnamespace", str(CHART), "-n", "lnamespace-system")
     return cluster.run(*words, "--kube-version=1.36.3", f"--api-versions={served}", *flags).ok()
 
@@ -97,13 +97,13 @@ def identity(item: Object) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def default(cluster: Cluster) -> str:
-    """What the chart makes without any value."""
+    """Return what the chart makes without any value."""
     return rendered(cluster)
 
 
 @pytest.fixture(scope="module")
 def gateway(cluster: Cluster) -> str:
-    """What the chart makes with the gateway."""
+    """Return what the chart makes with the gateway."""
     return rendered(cluster, *GATEWAY)
 
 

@@ -266,7 +266,7 @@ def _place(path: str) -> str:
 
 
 def answer(cluster: Cluster, *flags: str) -> tuple[int, str]:
-    """Whether helm takes these values, and what it says if it does not."""
+    """Return whether helm takes these values, and what it says if it does not."""
     words = ("helm", "template", "lnamespace", str(CHART), "--kube-version=1.36.3", *flags)
     done = cluster.run(*words)
     return done.code, done.err
@@ -323,7 +323,7 @@ def test_a_value_of_the_wrong_type_is_refused(cluster: Cluster) -> None:
 
 
 def notes(cluster: Cluster, *flags: str) -> str:
-    """What helm says after an installation, here of another instance than the cluster's own."""
+    """Return what helm says after an installation of another instance."""
     words = ("helm", "install", "other", str(CHART), "-n", "ours", "--dry-run=client")
     instance = "--set=apiGroupSuffix=other.example.com"
     return cluster.run(*words, instance, *flags).ok().partition("NOTES:")[2]

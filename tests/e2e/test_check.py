@@ -14,7 +14,7 @@ from tests.e2e.support.waiting import eventually
 
 
 def hooks(cluster: Cluster) -> list[Object]:
-    """What `helm test` makes."""
+    """Return what `helm test` makes."""
     words = ("helm", "template", "lnamespace", str(CHART), "--kube-version=1.36.3")
     made = cluster.run(*words, "--show-only=templates/test.yaml", "-n", "default").ok()
     return list(yaml.safe_load_all(made))
@@ -59,7 +59,7 @@ def test_the_check_reports_an_unreachable_webhook(cluster: Cluster, admin: Api) 
 
 
 def moved(urls: list[str]) -> list[Object]:
-    """What has the API server ask elsewhere."""
+    """Return what has the API server ask elsewhere."""
     return [
         {"op": "replace", "path": f"/webhooks/{i}/clientConfig/url", "value": url}
         for i, url in enumerate(urls)

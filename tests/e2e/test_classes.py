@@ -33,7 +33,7 @@ KINDS = ("clusterroles", "clusterrolebindings")
 
 @pytest.fixture(scope="module")
 def gold(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    """A controller for class gold."""
+    """Yield a controller for class gold."""
     token = cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT)
     log = tmp_path_factory.mktemp("gold") / "controller.log"
     controller = Controller(token, log, LNAMESPACE_CLASS_NAME="gold")
@@ -46,7 +46,7 @@ def gold(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def grants(name: str) -> list[str]:
-    """Where the grants of an LNamespace are."""
+    """Return where the grants of an LNamespace are."""
     parts = ("editor", "sudoer-impersonator")
     wide = [rbac_path(kind, f"lnamespace:{name}:{part}") for kind in KINDS for part in parts]
     inside = [rbac_path("rolebindings", f"lnamespace-{p}", name) for p in ("users", "sudoers")]
@@ -54,13 +54,13 @@ def grants(name: str) -> list[str]:
 
 
 def classes(admin: Api, name: str) -> set[str]:
-    """Of which class the Namespace and the grants are."""
+    """Return of which class the Namespace and the grants are."""
     found = (admin.get(path) for path in (ns_path(name), *grants(name)))
     return {item["metadata"]["labels"].get(LABEL, "") for item in found}
 
 
 def own_roles(admin: Api, person: str) -> set[str]:
-    """What the roles are called by which somebody may become themselves."""
+    """Return what the roles are called by which somebody may become themselves."""
     return {
         item["metadata"]["name"].split(":")[1]
         for item in admin.items(rbac_path("clusterroles"))
@@ -69,7 +69,7 @@ def own_roles(admin: Api, person: str) -> set[str]:
 
 
 def versions(admin: Api, name: str) -> dict[str, str]:
-    """The resource versions of all there is of an LNamespace."""
+    """Return the resource versions of all there is of an LNamespace."""
     paths = (lns_path(name), ns_path(name), *grants(name))
     return {path: admin.get(path)["metadata"]["resourceVersion"] for path in paths}
 
@@ -212,7 +212,7 @@ def test_changing_the_class_interrupts_no_access(
 
 
 def ends(admin: Api, name: str) -> list[Object]:
-    """The records that an LNamespace has ended."""
+    """Return the records that an LNamespace has ended."""
     records = admin.items("/apis/tenancy.loblaw.digital/v1beta1/billingrecords")
     return [
         item

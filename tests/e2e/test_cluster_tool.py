@@ -45,7 +45,7 @@ class Cluster:
         succeed(self.run("up"))
 
     def environment(self) -> dict[str, str]:
-        """What a shell has after eval of `env`."""
+        """Return what a shell has after eval of `env`."""
         script = f'{succeed(self.run("env"))}\nprintf "%s\\n" "$KUBECONFIG" "$PATH"'
         kubeconfig, path = succeed(run(["/bin/sh", "-c", script])).splitlines()
         return {"KUBECONFIG": kubeconfig, "PATH": path}
@@ -55,12 +55,12 @@ class Cluster:
         return succeed(run(["kubectl", *arguments], self.environment()))
 
     def new_user(self, *names: str, users: Path | None = None) -> Path:
-        """The kubeconfig of a new user."""
+        """Return the kubeconfig of a new user."""
         place = {"LNAMESPACE_USERS_DIR": str(users)} if users else {}
         return Path(succeed(run([NEW_USER, *names], self.environment() | place)).rstrip("\n"))
 
     def pid(self, daemon: str) -> int:
-        """Of a process that must be running or have been."""
+        """Return the number of a process that must be running or have been."""
         return int((self.directory / f"{daemon}.pid").read_text())
 
     def kill(self, *daemons: str) -> None:
@@ -71,7 +71,7 @@ class Cluster:
         eventually(lambda: not any(each in line for each in programs for line in self.processes()))
 
     def processes(self) -> list[str]:
-        """The command lines that name its folder; a process that is dead already has none."""
+        """Return the command lines that name its folder; a dead process has none."""
         listing = succeed(run(["ps", "-eww", "-o", "args="])).splitlines()
         return [line for line in listing if f"={self.directory}/" in line]
 
@@ -95,7 +95,7 @@ def run(
 
 
 def succeed(result: subprocess.CompletedProcess[str]) -> str:
-    """The stdout of a command that must succeed."""
+    """Return the stdout of a command that must succeed."""
     assert result.returncode == 0, f"{result.args}\n{result.stdout}\n{result.stderr}"
     return result.stdout
 
@@ -121,7 +121,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster that is not up, and is taken down in any case."""
+    """Yield a cluster that is not up, and is taken down in any case."""
     own = Cluster(tmp_path / "fresh")
     yield own
     succeed(own.run("down"))
@@ -271,7 +271,7 @@ def test_down_does_not_kill_a_foreign_process_with_a_reused_pid(fresh: Cluster) 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of the tool, whose .venv these tests may break."""
+    """Return a copy of the tool, whose .venv these tests may break."""
     copy = tmp_path / "checkout"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(REPOSITORY / "hack", copy / "hack", ignore=ignored)
@@ -298,7 +298,7 @@ def bare_environment(tmp_path: Path, *path: Path) -> dict[str, str]:
 
 
 def fake_go(folder: Path, build: str) -> Path:
-    """A `go` whose builds do what the test says; $6 is the file to make."""
+    """Return a `go` whose builds do what the test says; $6 is the file to make."""
     return executable(folder / "go", f'if [ "$1" = env ]; then echo go1.99.0; exit; fi\n{build}')
 
 

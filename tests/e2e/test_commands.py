@@ -29,7 +29,7 @@ def bob(people: People) -> Person:
 
 @pytest.fixture(scope="module")
 def mine(tenants: Tenants, alice: Person, rights: Rights) -> str:
-    """An LNamespace of which Alice is everything."""
+    """Return an LNamespace of which Alice is everything."""
     made = tenants.make("command", users=["alice"], managers=["alice"], sudoers=["alice"])
     eventually(lambda: rights.works(alice.who, made) and rights.sudoes(alice.who, made))
     eventually(lambda: rights.edits(alice.who, made) and rights.edits(alice.who.sudo(made), made))

@@ -28,7 +28,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProfilesCluste
 
 @pytest.fixture(scope="module")
 def name(tenants: Tenants, rights: Rights, alice: Person) -> str:
-    """An LNamespace of which Alice is a user."""
+    """Return an LNamespace of which Alice is a user."""
     made = tenants.make("memory", users=["alice"])
     eventually(lambda: rights.works(alice.who, made))
     return made

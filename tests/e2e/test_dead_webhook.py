@@ -43,7 +43,7 @@ def names(tenants: Tenants, rights: Rights, alice: Person) -> Iterator[str]:
 
 
 def is_everything(rights: Rights, who: Person, name: str) -> bool:
-    """Whether they are a user, a manager and a sudoer, in the authorizer's eyes too."""
+    """Return whether they are a user, a manager and a sudoer, in the authorizer's eyes too."""
     return (
         rights.works(who.who, name)
         and rights.edits(who.who, name)
@@ -66,7 +66,7 @@ def older(tenants: Tenants, rights: Rights, alice: Person) -> str:
 
 @pytest.fixture(scope="module")
 def dead(cluster: Cluster, names: Iterator[str], older: str) -> Iterator[Webhook]:
-    """The webhook, killed; afterwards it is alive again."""
+    """Yield the webhook, killed; afterwards it is alive again."""
     del names, older  # made before
     cluster.webhook.kill()
     try:

@@ -42,13 +42,13 @@ def alice(people: People) -> Person:
 
 @pytest.fixture
 def ledger(cluster: Cluster, tmp_path: Path) -> Ledger:
-    """An empty ledger in a file."""
+    """Return an empty ledger in a file."""
     return Ledger(cluster, DATABASES["sqlite"](tmp_path))
 
 
 @contextmanager
 def alone(cluster: Cluster) -> Iterator[None]:
-    """The webhook is there, and nobody who watches."""
+    """Run the webhook while nobody watches."""
     cluster.controller.kill()
     try:
         yield
@@ -58,7 +58,7 @@ def alone(cluster: Cluster) -> Iterator[None]:
 
 @contextmanager
 def refusing(admin: Api, name: str) -> Iterator[None]:
-    """A webhook of somebody else keeps an LNamespace from being deleted."""
+    """Keep an LNamespace from being deleted by a webhook of somebody else."""
     rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["lnamespaces"]}
     webhook = {
         "name": "keep.example.com",
@@ -87,14 +87,14 @@ def _is_refused(admin: Api, name: str) -> bool:
 
 
 def mine(who: Person, tenants: Tenants, rights: Rights, name: str) -> Object:
-    """An LNamespace that is ready, and that they may edit and delete by now."""
+    """Return an LNamespace that is ready, and that they may edit and delete by now."""
     lns = tenants.ready(name)
     eventually(lambda: rights.edits(who.who, name))
     return lns
 
 
 def announced(admin: Api, uid: str) -> list[str]:
-    """The ends of an LNamespace that the webhook has told of."""
+    """Return the ends of an LNamespace that the webhook has told of."""
     return [name for name in outbox(admin) if name.startswith(uid) and name.endswith(".ending")]
 
 
@@ -213,7 +213,7 @@ def test_a_direct_call_of_the_webhook_forges_no_billing_records(
 
 
 def _ask_the_webhook(admin: Api, old: Object) -> None:
-    """What only the API server should ask, and anybody can."""
+    """Ask what only the API server should ask, and anybody can."""
     urls = (entry["clientConfig"]["url"] for entry in admin.get(VALIDATING)["webhooks"])
     (url,) = (url for url in urls if url.endswith("/depart"))
     asked = {

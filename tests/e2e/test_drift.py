@@ -38,7 +38,7 @@ ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 
 @pytest.fixture(scope="module")
 def paths(tenants: Tenants) -> dict[str, str]:
-    """Where every kind of managed object of one LNamespace is."""
+    """Return where every kind of managed object of one LNamespace is."""
     sudoers = ["drift-person", tenants.account("default", "drift-account")]
     tenants.create(NAME, users=["drift-user"], managers=["drift-manager"], sudoers=sudoers)
     tenants.ready(NAME)
@@ -128,7 +128,7 @@ def _unnamed(rule: Object) -> Object:
 
 
 def _essence(item: Object) -> Object:
-    """All of an object but what changes with every write."""
+    """Return all of an object but what changes with every write."""
     item = copy.deepcopy(item)
     for part in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
         item["metadata"].pop(part, None)

@@ -42,7 +42,7 @@ MARKED = {"labelSelector": "app.kubernetes.io/managed-by=lnamespace"}
 
 @pytest.fixture(scope="module")
 def cluster(crashing_cluster: Cluster) -> Cluster:
-    """The cluster whose parts die."""
+    """Return the cluster whose parts die."""
     return crashing_cluster
 
 
@@ -53,7 +53,7 @@ def spec(number: int) -> dict[str, Any]:
 
 
 def everybody_has_their_rights(rights: Rights, names: list[str]) -> None:
-    """Those who are listed, and not their neighbours, once the authorizer has heard of it."""
+    """Wait until those who are listed have their rights, and their neighbours have not."""
 
     def as_listed(number: int, name: str) -> bool:
         assert rights.works(user(f"user-{number}"), name), f"user-{number}"
@@ -71,12 +71,12 @@ def everybody_has_their_rights(rights: Rights, names: list[str]) -> None:
 
 
 def has_all(rights: Rights, who: Who, name: str) -> bool:
-    """Whether somebody has what all three lists give."""
+    """Return whether somebody has what all three lists give."""
     return all(may(who, name) for may in (rights.works, rights.edits, rights.sudoes))
 
 
 def has_none(rights: Rights, who: Who, name: str) -> bool:
-    """Whether somebody has nothing of what the lists give."""
+    """Return whether somebody has nothing of what the lists give."""
     return not any(may(who, name) for may in (rights.works, rights.edits, rights.sudoes))
 
 
@@ -278,7 +278,7 @@ def lax(admin: Api) -> Iterator[None]:
 
 @contextmanager
 def _without(admin: Api, path: str) -> Iterator[None]:
-    """An object of the chart's away for a while."""
+    """Take an object of the chart's away for a while."""
     whole = admin.get(path)
     admin.delete(path)
     yield
@@ -296,7 +296,7 @@ def _taken(admin: Api, lns: Object) -> bool:
 
 
 def _stamped(admin: Api) -> bool:
-    """Whether the webhook is asked again, and nobody objects."""
+    """Return whether the webhook is asked again, and nobody objects."""
     body = manifest("stamped-again", managers=["x"])
     try:
         made = admin.create(LNAMESPACES, body, dryRun="All")

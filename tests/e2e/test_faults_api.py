@@ -72,7 +72,7 @@ class Town:
         self.admin.patch(rbac_path("clusterroles", f"lnamespace:{names[2]}:editor"), {"rules": []})
 
     def settled(self) -> bool:
-        """Whether everybody has what the lists say, and nothing is left of what is gone."""
+        """Return whether everybody has what the lists say, and nothing is left of what is gone."""
         self.tenants.all_ready(self.lists, 0)
         for name, lists in self.lists.items():
             assert self._subjects(name) == lists
@@ -124,14 +124,14 @@ class Town:
         return dict(zip(LISTS, names, strict=True))
 
     def _left_of(self, name: str) -> list[str]:
-        """Of its grants: the Namespace itself goes when the cluster has emptied it."""
+        """Return what is left of its grants; the Namespace goes when it has been emptied."""
         places: list[str] = []
         for kind in ("clusterroles", "clusterrolebindings"):
             places += [rbac_path(kind, f"lnamespace:{name}:{part}") for part in PARTS]
         return [place for place in places if self.admin.find(place)]
 
     def _own(self) -> dict[str, set[str]]:
-        """Of the people's own objects: whom they are for, and on whose account."""
+        """Return the people's own objects: whom they are for, and on whose account."""
         found: dict[str, set[str]] = {}
         for kind in ("clusterroles", "clusterrolebindings"):
             for item in self.admin.items(rbac_path(kind)):
@@ -149,7 +149,7 @@ class Town:
         return wanted
 
     def _recorded(self) -> set[str]:
-        """The events; not what only says that an end was asked for."""
+        """Return the events, without those which only say that an end was asked for."""
         mine = {event.partition(".")[0] for event in self.events}
         names = [item["metadata"]["name"] for item in self.admin.items(BILLINGRECORDS)]
         told = (".apply", ".delete") if self.watched else (".apply",)
@@ -167,7 +167,7 @@ def town(tenants: Tenants, rights: Rights) -> Town:
 
 
 def some(troubles: Mapping[str, Trouble], *thorough: str) -> list[Any]:
-    """The troubles, of which those named are like others to the controller."""
+    """Return the troubles, of which those named are like others to the controller."""
     rare = pytest.mark.thorough
     return [pytest.param(how, marks=[rare] if how in thorough else []) for how in troubles]
 

@@ -19,7 +19,7 @@ DAEMONS = ("kube-controller-manager", "kube-apiserver", "etcd")
 
 @pytest.fixture(scope="module")
 def cluster(own_cluster: Cluster) -> Cluster:
-    """A cluster that is put back."""
+    """Return a cluster that is put back."""
     return own_cluster
 
 
@@ -32,7 +32,7 @@ def while_down(cluster: Cluster, change: Callable[[], object]) -> None:
 
 
 def answered(request: Callable[[], object]) -> bool:
-    """Whether the API server, which has just started, did it."""
+    """Return whether the API server, which has just started, did it."""
     try:
         request()
     except (Unreachable, ApiError):

@@ -18,14 +18,14 @@ SECRET = "/api/v1/namespaces/lnamespace-system/secrets/lnamespace-webhook-certif
 
 @pytest.fixture
 def webhook(cluster: Cluster) -> Iterator[Webhook]:
-    """The webhook; afterwards it runs, whatever happened."""
+    """Yield the webhook; afterwards it runs, whatever happened."""
     yield cluster.webhook
     if not cluster.webhook.running:
         cluster.webhook.start()
 
 
 def expired() -> KeyPair:
-    """A pair as the webhook makes them, whose time was over a minute ago."""
+    """Return a pair as the webhook makes them, whose time was over a minute ago."""
     life = timedelta(hours=1)
     terms = CertificateSpec(("127.0.0.1",), life, timedelta(seconds=1))
     return make_pair(terms, datetime.now(UTC) - life - timedelta(minutes=1))
@@ -103,7 +103,7 @@ def _works(admin: Api) -> bool:
 
 
 def _failure(admin: Api) -> list[str]:
-    """The API server's words if it could not speak to the webhook."""
+    """Return the API server's words if it could not speak to the webhook."""
     try:
         admin.create(LNAMESPACES, manifest("knock-knock", managers=["x"]), dryRun="All")
     except ApiError as error:

@@ -21,7 +21,7 @@ UNLIMITED = resource.RLIM_INFINITY
 
 @pytest.fixture
 def ledger(cluster: Cluster, tmp_path: Path) -> Ledger:
-    """A database of its own, with what was there already."""
+    """Return a database of its own, with what was there already."""
     found = Ledger(cluster, f"sqlite:///{tmp_path}/ledger.db")
     found.publish()
     return found
@@ -83,7 +83,7 @@ def test_a_full_disk_loses_and_duplicates_no_event(
 
 @pytest.fixture
 def line(cluster: Cluster) -> Iterator[Wire]:
-    """The publisher's only way to the API server."""
+    """Yield the publisher's only way to the API server."""
     with wire(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT)) as it:
         yield it
 

@@ -117,7 +117,7 @@ def test_users_need_sudo_for_cluster_roles(alice: Resident, root: Api) -> None:
 
 
 def may(root: Api, user: str, verb: str, resource: str, namespace: str) -> bool:
-    """Whether somebody may do something inside, as an access review says."""
+    """Return whether somebody may do something inside, as an access review says."""
     attributes = {"verb": verb, "resource": resource, "namespace": namespace}
     spec = {"user": user, "resourceAttributes": attributes}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -344,7 +344,7 @@ def grant_and_revoke(api: Api) -> None:
 
 
 def may_read(api: Api) -> bool:
-    """Whether user ``later`` may read pods inside."""
+    """Return whether user ``later`` may read pods inside."""
     asked = {"user": "later", "resourceAttributes": {"verb": "get", "resource": "pods"}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     allowed: bool = api.create(path, {"spec": asked})["status"]["allowed"]

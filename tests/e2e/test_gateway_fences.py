@@ -97,12 +97,12 @@ ROUTE = WebhookRoute(
 
 
 def own(name: str, **fields: Any) -> Object:
-    """An object as the gateway writes it."""
+    """Return an object as the gateway writes it."""
     return {"metadata": {"name": f"{TENANT}-{name}", "labels": {LABEL: TENANT}}} | fields
 
 
 def confined(group: str, plural: str, kind: str, written: Object) -> Object:
-    """What the gateway makes of an object of the tenant."""
+    """Return what the gateway makes of an object of the tenant."""
     view = TenantView(TENANT, tenant_label=LABEL, webhook_route=ROUTE)
     resource = ResourceType(group, plural, kind, namespaced=False)
     return confine(resource, "", written, view)
@@ -349,13 +349,13 @@ def cluster(own_cluster: Cluster) -> Cluster:
 
 @pytest.fixture(scope="module")
 def gateway(admin: Api) -> Api:
-    """The gateway's account, should somebody give it every right."""
+    """Return the gateway's account, should somebody give it every right."""
     return admin.acting(GATEWAY, "system:masters")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fences(cluster: Cluster, gateway: Api, admin: Api) -> Iterator[None]:
-    """The policies of the chart, in force."""
+    """Wait until the policies of the chart are in force."""
     files = [f"--show-only=templates/{name}.yaml" for name in POLICIES]
     chart = ("lnamespace", str(CHART), "--namespace", RELEASE_NAMESPACE)
     rendered = cluster.run("helm", "template", *chart, *VALUES, *files).ok()
@@ -875,7 +875,7 @@ def test_a_tenant_can_delete_its_namespace_only_through_the_gateway(
 
 
 def pod(**spec: Any) -> Object:
-    """A pod that is let through, with more in its specification."""
+    """Return a pod that is let through, with more in its specification."""
     containers = [{"name": "c", "image": "i"}]
     return {"metadata": {"name": "p"}, "spec": {"containers": containers} | spec}
 
@@ -889,7 +889,7 @@ def _affinity(kind: str, **term: Any) -> Object:
 
 
 def devices(class_name: str) -> Object:
-    """A pod with devices by the name of their class, as an extended resource."""
+    """Return a pod with devices by the name of their class, as an extended resource."""
     limits = {f"deviceclass.resource.kubernetes.io/{class_name}": "1"}
     return pod(containers=[{"name": "c", "image": "i", "resources": {"limits": limits}}])
 
@@ -948,7 +948,7 @@ BAD_PODS: dict[str, Object] = {
 
 
 def bundles(**bundle: Any) -> Object:
-    """A pod that trusts what some ClusterTrustBundles say."""
+    """Return a pod that trusts what some ClusterTrustBundles say."""
     source = {"clusterTrustBundle": {"path": "ca", **bundle}}
     return pod(volumes=[{"name": "v", "projected": {"sources": [source]}}])
 
@@ -1122,7 +1122,7 @@ def _write_addresses(tenant: Api, admin: Api, path: str, made: Object) -> None:
 
 
 def claim(**spec: Any) -> Object:
-    """A claim of the tenant's own class."""
+    """Return a claim of the tenant's own class."""
     return {
         "metadata": {"name": "c"},
         "spec": {
@@ -1157,7 +1157,7 @@ def test_a_claim_may_refer_only_to_volumes_of_the_tenant(tenant: Api) -> None:
 
 @pytest.fixture
 def other_lcluster(admin: Api) -> Iterator[None]:
-    """An LCluster of the other tenant."""
+    """Create an LCluster of the other tenant."""
     requester = {"requester": "fences"}
     body = {"metadata": {"name": OTHER}, "spec": requester}
     person = admin.acting("fences", "system:masters")
@@ -1356,7 +1356,7 @@ def test_only_the_platform_may_change_the_binding_of_a_tenants_account(
 
 
 def service(**spec: Any) -> Object:
-    """A Service."""
+    """Return a Service."""
     return {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]} | spec}
 
 
@@ -1717,7 +1717,7 @@ def test_a_tenant_account_cannot_write_outside_its_namespaces(tenant: Api) -> No
 
 @pytest.fixture(scope="module")
 def accounts(admin: Api) -> str:
-    """The namespace of the tenants' accounts."""
+    """Return the namespace of the tenants' accounts."""
     if admin.find(ns_path(ACCOUNTS)) is None:
         admin.create(NAMESPACES, {"metadata": {"name": ACCOUNTS}})
     eventually(lambda: admin.find(ns_path(ACCOUNTS, "serviceaccounts", "default")) is not None)

@@ -97,7 +97,7 @@ def witness(cluster: GatewayCluster, people: People, gateway: GatewayProcess) ->
 
 
 def numbers(few: int, many: int) -> pytest.MarkDecorator:
-    """How many in a run of all tests, and in one of `make thorough`."""
+    """Return how many in a run of all tests, and in one of `make thorough`."""
     marked = pytest.param(many, marks=pytest.mark.thorough)
     return pytest.mark.parametrize("count", [few, marked])
 
@@ -339,7 +339,7 @@ def test_connections_and_memory_are_released_after_a_flood(
 
 
 def _connections(gateway: GatewayProcess) -> int:
-    """How many clients there are, as the gateway says."""
+    """Return how many clients there are, as the gateway says."""
     with urlopen(f"http://127.0.0.1:{gateway.health}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     found = re.search(r"^lnamespace_gateway_connections (\S+)$", text, re.MULTILINE)

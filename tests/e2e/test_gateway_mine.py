@@ -129,7 +129,7 @@ class Watch:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Return whether it is over."""
         return not self._reader.is_alive()
 
     @property
@@ -146,7 +146,7 @@ class Watch:
 
     @property
     def version(self) -> str:
-        """The resource version at which to go on."""
+        """Return the resource version at which to go on."""
         return str(self.events[-1]["object"]["metadata"]["resourceVersion"])
 
     def tells(self, *events: str) -> None:

@@ -46,7 +46,7 @@ def there(admin: Api, *objects: tuple[str, Object]) -> Iterator[None]:
 
 
 def policy(group: str, resource: str, expression: str, message: str) -> list[tuple[str, Object]]:
-    """A policy that refuses, or fails, for objects of one tenant that say so by a label."""
+    """Return a policy that refuses, or fails, for objects of one tenant that say so by a label."""
     rule = {
         "apiGroups": [group],
         "apiVersions": ["*"],
@@ -71,7 +71,7 @@ def policy(group: str, resource: str, expression: str, message: str) -> list[tup
 
 
 def webhook(group: str, resource: str) -> tuple[str, Object]:
-    """A webhook whose service is not there."""
+    """Return a webhook whose service is not there."""
     rule = {
         "apiGroups": [group],
         "apiVersions": ["*"],
@@ -116,7 +116,7 @@ def body(plural: str, name: str, *, judged: bool = True) -> Object:
 
 
 def refused(root: Api, path: str, made: Object) -> str:
-    """The words in which a tenant's object is refused, once it is."""
+    """Return the words in which a tenant's object is refused, once it is."""
     words = ""
 
     def attempt() -> bool:

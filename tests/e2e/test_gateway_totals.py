@@ -139,7 +139,7 @@ def test_a_namespace_can_use_the_whole_total_and_release_it_to_another(
 
 
 def created(root: Api, space: str, name: str) -> bool:
-    """Whether a Service could be made: its controller may count deletions some time later."""
+    """Return whether a Service could be made: deletions may be counted later."""
     return unless("Forbidden", root.create, ns_path(space, "services"), service(name))
 
 

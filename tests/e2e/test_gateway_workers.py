@@ -36,20 +36,20 @@ class Workers(GatewayProcess):
     """`lnamespace gateway` with two workers."""
 
     def ready(self, log: str) -> bool:
-        """Whether all workers do their work."""
+        """Return whether all workers do their work."""
         del log
         return is_ready(self)
 
     @property
     def pids(self) -> dict[int, int]:
-        """The processes of the workers by their numbers, as the system has them."""
+        """Return the processes of the workers by their numbers, as the system has them."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         numbers = ((number_of(int(each)), int(each)) for each in children)
         return {number: pid for number, pid in numbers if number is not None}
 
 
 def number_of(pid: int) -> int | None:
-    """The number of a worker; None of one that has just ended, or just begun."""
+    """Return the number of a worker; None of one that has just ended, or just begun."""
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:

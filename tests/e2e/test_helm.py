@@ -24,7 +24,7 @@ RESERVED = "--set=reservedNames={vault}"
 
 @pytest.fixture(scope="module")
 def admin(release: Instance) -> Api:
-    """The administrator."""
+    """Return the administrator."""
     return release.cluster.admin
 
 
@@ -36,13 +36,13 @@ def people(release: Instance) -> People:
 
 @pytest.fixture(scope="module")
 def alice(people: People) -> Person:
-    """A tenant through all of it."""
+    """Return a tenant through all of it."""
     return people.person("alice")
 
 
 @pytest.fixture(scope="module")
 def rights(admin: Api) -> Rights:
-    """What anybody may do."""
+    """Return what anybody may do."""
     return Rights(admin)
 
 
@@ -86,7 +86,7 @@ def load(release: Instance, who: Person, stem: str) -> Iterator[Load]:
 
 
 def unharmed(release: Instance, rights: Rights, alice: Person) -> None:
-    """What alice has, she has."""
+    """Check that Alice has what she had."""
     assert rights.works(alice.who, "team-a")
     assert rights.edits(alice.who, "team-a")
     assert rights.sudoes(alice.who, "team-a")

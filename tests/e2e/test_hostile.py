@@ -42,19 +42,19 @@ NOBODY = "somebody must be able to edit it"
 
 @pytest.fixture(scope="module")
 def mallory(people: People) -> Person:
-    """Who means harm."""
+    """Return Mallory, who means harm."""
     return people.person("mallory")
 
 
 @pytest.fixture(scope="module")
 def bob(people: People) -> Person:
-    """Who has nothing to do with it."""
+    """Return Bob, who has nothing to do with it."""
     return people.person("bob")
 
 
 @pytest.fixture(scope="module")
 def name(tenants: Tenants, mallory: Person, rights: Rights) -> str:
-    """An LNamespace of which Mallory is the only manager."""
+    """Return an LNamespace of which Mallory is the only manager."""
     made = tenants.make("hostile", users=["mallory"], managers=["mallory"])
     eventually(lambda: rights.may(mallory.who, edit(made)))
     return made
@@ -197,7 +197,7 @@ def _removal(api: Api, name: str) -> Callable[[], object]:
 
 
 def _at_once(*requests: Callable[[], object]) -> int:
-    """How many of the requests were taken."""
+    """Return how many of the requests were taken."""
     together = threading.Barrier(len(requests))
 
     def taken(request: Callable[[], object]) -> int:
@@ -240,7 +240,7 @@ def connected(admin: Api, tls: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
 
 
 def answer(admin: Api, tls: ssl.SSLContext, request: bytes) -> bytes:
-    """All that comes back until the connection is closed."""
+    """Return all that comes back until the connection is closed."""
     with connected(admin, tls) as connection:
         connection.sendall(request)
         pieces = iter(lambda: connection.recv(65536), b"")
@@ -330,7 +330,7 @@ def test_unfinished_requests_do_not_block_other_clients(
 
 @pytest.fixture(scope="module")
 def thief(cluster: Cluster) -> Api:
-    """The token of the process that talks to the database."""
+    """Return the token of the process that talks to the database."""
     return Api(cluster.token(RELEASE_NAMESPACE, LEDGER_ACCOUNT))
 
 

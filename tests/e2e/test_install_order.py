@@ -38,7 +38,7 @@ PARTS = ("authenticated", "controller", "ledger", "webhook", "webhook-secrets")
 
 @pytest.fixture(scope="module")
 def admin(release: Instance) -> Api:
-    """The administrator."""
+    """Return the administrator."""
     return release.cluster.admin
 
 
@@ -68,7 +68,7 @@ def nothing_got_by(release: Instance, asked: Asked) -> None:
 
 
 def refused_by_policy(asked: Asked) -> bool:
-    """Whether the rights came while we asked: what a policy refuses passed the authorizer."""
+    """Return whether the rights came while we asked: a policy refuses after the authorizer."""
     return asked.answers["record of another event", 422] > 0
 
 
@@ -84,7 +84,7 @@ def all_refused(asked: Asked) -> bool:
 
 
 def guarded(release: Instance) -> set[str]:
-    """For which parts there is a role that waits for its guards."""
+    """Return for which parts there is a role that waits for its guards."""
     prefix = f"{release.prefix}:guarded:"
     names = [
         item["metadata"]["name"] for item in release.cluster.admin.items(rbac_path("clusterroles"))
@@ -294,13 +294,13 @@ ASKED_ALWAYS = {"op": "remove", "path": "/webhooks/0/objectSelector/matchLabels"
 
 
 def guards(watcher: Controller) -> dict[str, float]:
-    """What a controller says of the guards."""
+    """Return what a controller says of the guards."""
     text = probe(watcher, "/metrics")[1]
     return {guard: float(value) for guard, value in _MISSING.findall(text)}
 
 
 def missing(watcher: Controller) -> set[str]:
-    """Which guards are missing."""
+    """Return which guards are missing."""
     return {guard for guard, value in guards(watcher).items() if value}
 
 
@@ -310,7 +310,7 @@ def apply(release: Instance, made: str, *flags: str) -> None:
 
 
 def uninstalled(made: str) -> str:
-    """What of it goes with `helm uninstall`: all but what is kept."""
+    """Return what of it goes with `helm uninstall`: all but what is kept."""
     items = parsed(made)
     kept = {"helm.sh/resource-policy": "keep"}
     gone = [item for item in items if not kept.items() <= annotations(item).items()]
@@ -318,18 +318,18 @@ def uninstalled(made: str) -> str:
 
 
 def annotations(item: Object) -> dict[str, str]:
-    """The annotations of an object."""
+    """Return the annotations of an object."""
     found: dict[str, str] = item["metadata"].get("annotations") or {}
     return found
 
 
 def role(release: Instance, part: str) -> str:
-    """Where the role of a part is."""
+    """Return where the role of a part is."""
     return rbac_path("clusterroles", f"{release.prefix}:guarded:{part}")
 
 
 def may_create(mallory: Person) -> bool:
-    """Whether the authorizer lets people create LNamespaces."""
+    """Return whether the authorizer lets people create LNamespaces."""
     return mallory.kubectl("auth", "can-i", "create", "lns").code == 0
 
 
@@ -347,13 +347,13 @@ def helm_that_is_killed(release: Instance) -> int:
 
 
 def admin_forged(admin: Api, release: Instance) -> list[str]:
-    """Where the forged LNamespaces are that the earlier chart let in."""
+    """Return where the forged LNamespaces are that the earlier chart let in."""
     names = [item["metadata"]["name"] for item in admin.items(release.path())]
     return [release.path(name) for name in names if name.startswith("forged-")]
 
 
 def earlier_chart(folder: Path) -> Path:
-    """The chart as it was when Helm's order alone decided when somebody gets a right."""
+    """Return the chart of when Helm's order alone decided when somebody gets a right."""
     made = Path(shutil.copytree(CHART, folder / "lnamespace"))
     templates = made / "templates"
     (templates / "guarded.yaml").unlink()

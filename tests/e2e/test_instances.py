@@ -36,12 +36,12 @@ class Pair:
 
     @property
     def cluster(self) -> Cluster:
-        """What they share."""
+        """Return the cluster that they share."""
         return self.first.cluster
 
     @property
     def admin(self) -> Api:
-        """The administrator of both."""
+        """Return the administrator of both."""
         return self.cluster.admin
 
     def person(self, name: str) -> Person:
@@ -49,13 +49,13 @@ class Pair:
         return self.people.person(name)
 
     def at(self, instance: Instance, who: Person, *words: str) -> str:
-        """What a person's kubectl says, having said which instance they mean."""
+        """Return what a person's kubectl says, having said which instance they mean."""
         variable = {"LNAMESPACE_API_GROUP_SUFFIX": instance.suffix}
         return who.run("kubectl", *words, **variable).ok()
 
 
 def another_version(folder: Path) -> Path:
-    """The chart, as a release that is not this one."""
+    """Return the chart, as a release that is not this one."""
     copy = folder / "chart"
     shutil.copytree(CHART, copy)
     file = copy / "Chart.yaml"
@@ -65,7 +65,7 @@ def another_version(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """A cluster with the default instance and one more, of another version."""
+    """Yield a cluster with the default instance and one more, of another version."""
     folder = tmp_path_factory.mktemp("instances")
     with bare(folder) as first:
         cluster = first.cluster
@@ -84,7 +84,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def made_by(instance: Instance, pair: Pair) -> set[str]:
-    """The cluster-wide grants of an instance, by the label that it selects them by."""
+    """Return the cluster-wide grants of an instance, by the label that it selects them by."""
     selector = f"app.kubernetes.io/managed-by={instance.prefix}"
     found = (pair.admin.items(rbac_path(kind), labelSelector=selector) for kind in KINDS)
     return {item["metadata"]["name"] for items in found for item in items}
@@ -220,7 +220,7 @@ def test_a_controller_with_the_other_instances_suffix_writes_nothing(pair: Pair)
 
 @contextmanager
 def held(controller: Controller) -> Iterator[None]:
-    """A controller that does not run meanwhile."""
+    """Stop a controller meanwhile."""
     controller.hold()
     try:
         yield
@@ -247,7 +247,7 @@ def test_each_instance_repairs_its_own_objects(pair: Pair) -> None:
 
 
 def has_rules(pair: Pair, path: str) -> bool:
-    """Whether a role gives anything."""
+    """Return whether a role gives anything."""
     return bool(pair.admin.get(path).get("rules"))
 
 
@@ -280,7 +280,7 @@ def compare(publisher: Publisher) -> None:
 
 
 def is_empty(pair: Pair, instance: Instance) -> bool:
-    """Whether no record of an instance waits."""
+    """Return whether no record of an instance waits."""
     return not pair.admin.items(f"/apis/{instance.group}/v1beta1/billingrecords")
 
 
@@ -322,7 +322,7 @@ def test_a_removal_of_one_instance_does_not_affect_the_other(
 
 
 def remove(pair: Pair, instance: Instance) -> None:
-    """What NOTES.txt tells: with the definitions go the LNamespaces and the namespaces."""
+    """Remove it as NOTES.txt tells, by which the LNamespaces and their namespaces go too."""
     pair.cluster.run(
         "kubectl", "annotate", "crd", f"lnamespaces.{instance.group}",
         f"lclusters.{instance.group}", f"billingrecords.{instance.group}",

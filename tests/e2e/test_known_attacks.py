@@ -38,7 +38,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 @pytest.fixture(scope="module")
 def eve(people: People) -> Person:
-    """Who attacks, with all that a tenant can have."""
+    """Return Eve, who attacks with all that a tenant can have."""
     return people.person("eve")
 
 
@@ -58,7 +58,7 @@ def sudo(name: str, eve: Person) -> Api:
 
 
 def everything(admin: Api) -> dict[str, set[str]]:
-    """What there is of the kinds that give power over the cluster."""
+    """Return what there is of the kinds that give power over the cluster."""
     registration = "/apis/admissionregistration.k8s.io/v1"
     kinds = {
         "clusterroles": rbac_path("clusterroles"),

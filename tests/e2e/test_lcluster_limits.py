@@ -26,13 +26,13 @@ UNLIMITED = {"LNAMESPACE_LCLUSTERS": "yes"}
 
 @pytest.fixture(scope="module")
 def cluster(lcluster_instance: Instance) -> Cluster:
-    """A cluster where the chart is installed with its gateway's parts, and with this limit."""
+    """Return a cluster with the chart, its gateway's parts and this limit."""
     return lcluster_instance.cluster
 
 
 @pytest.fixture(scope="module", autouse=True)
 def controller(lcluster_instance: Instance) -> Iterator[Controller]:
-    """The controller that knows the limit."""
+    """Yield the controller that knows the limit."""
     controller = lcluster_instance.another_controller("limited")
     controller.start(LIMITED)
     try:
@@ -44,7 +44,7 @@ def controller(lcluster_instance: Instance) -> Iterator[Controller]:
 
 @pytest.fixture(scope="module")
 def strict(lcluster_instance: Instance) -> Iterator[Webhook]:
-    """The webhook knows the limit too, from the first test that says so to the last one here."""
+    """Tell the webhook the limit too, from the first test that says so to the last one here."""
     webhook = lcluster_instance.webhook
     webhook.stop()
     webhook.start(LIMITED)
@@ -67,7 +67,7 @@ def manifest(name: str) -> Object:
 
 
 def told(admin: Api, names: list[str]) -> dict[str, list[str]]:
-    """The names by the reason of their condition Ready, the oldest first."""
+    """Return the names by the reason of their condition Ready, the oldest first."""
     found = [item for item in admin.items(LCLUSTERS) if item["metadata"]["name"] in names]
     found.sort(key=lambda it: (it["metadata"]["creationTimestamp"], it["metadata"]["name"]))
     reasons: dict[str, list[str]] = {}
@@ -87,7 +87,7 @@ def all_told(admin: Api, names: list[str], waiting: int) -> dict[str, list[str]]
 
 
 def made(admin: Api, names: list[str]) -> set[str]:
-    """Those of which there is any Namespace."""
+    """Return those of which there is any Namespace."""
     found = (item["metadata"]["name"].partition("-")[0] for item in admin.items(NAMESPACES))
     return set(found) & set(names)
 

@@ -116,7 +116,7 @@ def differences(own: Any, answered: Any, path: str = "") -> Iterator[str]:
 
 
 def betrays(answer: Object) -> bool:
-    """Whether an answer has something in it that is only upstream."""
+    """Return whether an answer has something in it that is only upstream."""
     text = json.dumps(answer)
     return "acme-" in text or LABEL in text or "lcluster" in text
 
@@ -242,7 +242,7 @@ def _served(both: Both, sample: Object) -> bool:
 
 
 def _changes_nothing(both: Both, path: str) -> bool:
-    """Whether an object that is written as it was read stays as it is."""
+    """Return whether an object that is written as it was read stays as it is."""
     read = both.root.get(path)
     try:
         written = both.root.replace(path, read)

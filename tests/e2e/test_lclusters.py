@@ -39,13 +39,13 @@ ENFORCE = "pod-security.kubernetes.io/enforce"
 
 @pytest.fixture(scope="module")
 def cluster(lcluster_instance: Instance) -> Cluster:
-    """A cluster where the chart is installed with its gateway's parts."""
+    """Return a cluster where the chart is installed with its gateway's parts."""
     return lcluster_instance.cluster
 
 
 @pytest.fixture(scope="module", autouse=True)
 def controller(lcluster_instance: Instance) -> Iterator[Controller]:
-    """The controller that reconciles LClusters."""
+    """Yield the controller that reconciles LClusters."""
     controller = lcluster_instance.another_controller(
         "lclusters", LNAMESPACE_LCLUSTERS="yes", LNAMESPACE_GATEWAY_ENDPOINTS=ENDPOINT
     )

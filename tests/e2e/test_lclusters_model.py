@@ -30,7 +30,7 @@ LENGTH = 150
 
 @pytest.fixture(scope="module")
 def stage(crashing_gateway_cluster: GatewayCluster) -> Iterator[LClusterStage]:
-    """A cluster that is killed here."""
+    """Yield a cluster that is killed here."""
     with LClusterStage(crashing_gateway_cluster) as stage:
         yield stage
 

@@ -42,17 +42,17 @@ class Replica(Controller):
         super().__init__(kubeconfig, log, LNAMESPACE_LEASE=lease)
 
     def ready(self, log: str) -> bool:
-        """Whether it leads, or would at once."""
+        """Return whether it leads, or would at once."""
         return "waiting to lead" in log and probe(self, "/readyz") == (200, "ok\n")
 
     @property
     def leads(self) -> bool:
-        """Whether it says so."""
+        """Return whether it says so."""
         return "\nlnamespace_controller_leader 1.0\n" in probe(self, "/metrics")[1]
 
     @property
     def wrote(self) -> set[str]:
-        """The resources to which it has sent any write."""
+        """Return the resources to which it has sent any write."""
         return {resource for resource, _ in _WRITE.findall(probe(self, "/metrics")[1])}
 
 
@@ -66,7 +66,7 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def cluster(crashing_cluster: Cluster) -> Cluster:
-    """A cluster with a webhook; its controllers are ours."""
+    """Return a cluster with a webhook; its controllers are ours."""
     crashing_cluster.controller.stop()
     return crashing_cluster
 

@@ -47,7 +47,7 @@ def alice(people: People) -> Person:
 
 @pytest.fixture
 def ledger(cluster: Cluster, tmp_path: Path) -> Ledger:
-    """An empty ledger in a file."""
+    """Return an empty ledger in a file."""
     return Ledger(cluster, DATABASES["sqlite"](tmp_path))
 
 
@@ -291,7 +291,7 @@ def hostile(
     alice: Person,
     tenants: Tenants,
 ) -> Iterator[tuple[Ledger, dict[str, Object]]]:
-    """A ledger with every text in every field, and by the LNamespace what was written."""
+    """Yield a ledger with every text in every field, and by the LNamespace what was written."""
     ledger = Ledger(cluster, DATABASES["sqlite"](tmp_path_factory.mktemp("hostile")))
     written = {}
     for text in HOSTILE:

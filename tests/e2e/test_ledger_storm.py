@@ -163,7 +163,7 @@ class Life:
         return namespace
 
     def _see_gone(self, namespace: str) -> None:
-        """An end is when the Namespace is gone."""
+        """Note an end when the Namespace is gone."""
 
         def gone() -> bool:
             found = self.admin.find(ns_path(self.name))
@@ -216,7 +216,7 @@ class Life:
         return lns["metadata"]["uid"] if lns else ""
 
     def _charge(self) -> Object:
-        """Who is to pay from now on; never the same twice."""
+        """Return who is to pay from now on; never the same twice."""
         text = self.chance.choice(TEXTS)
         return {
             "costCenter": f"{self.chance.randrange(10**9)}",
@@ -265,7 +265,7 @@ class Weather:
             self.outages[victim].append(Span(since, now() + AWAKENING))
 
     def unknown(self, farewell: Farewell) -> bool:
-        """Whether nobody may have known: the webhook is asked before, two processes see it go."""
+        """Return whether nobody may have known: the webhook is asked, and two processes watch."""
         asked, seen = farewell.asked, Span(farewell.asked.start, farewell.gone + PROMPT)
         hasty = asked.end - asked.start >= WRITTEN
         unasked = hasty or self._was_away(self.webhook, asked)
@@ -353,7 +353,7 @@ def test_the_ledger_records_every_event_once_despite_random_faults(
 
 
 def storm(weather: Weather, living: Sequence[Future[Life]]) -> None:
-    """Every fault at least once, and on until nobody does anything any more."""
+    """Cause every fault at least once, and go on until nobody does anything any more."""
     faults = list(WEATHER)
     weather.chance.shuffle(faults)
     for turn, fault in enumerate(itertools.cycle(faults)):
@@ -363,7 +363,7 @@ def storm(weather: Weather, living: Sequence[Future[Life]]) -> None:
 
 
 def calm(admin: Api, publisher: Publisher, names: Iterable[str]) -> None:
-    """All that is there is recorded, all records are written, all is compared."""
+    """Wait until all that is there is recorded, written and compared."""
     tenants = Tenants(admin)
     there = {item["metadata"]["name"] for item in admin.items(LNAMESPACES)} & set(names)
     tenants.all_ready(there, 240)
@@ -406,7 +406,7 @@ class Check:
         assert told == done
 
     def as_they_were(self) -> Iterator[float]:
-        """Each says what was done, by whom and when; yields the seconds that ends are late."""
+        """Check what each says was done, by whom and when; yield the seconds that ends are late."""
         done = {event.identity: event for event in self.events}
         for row in self.rows:
             event = done[row["event_id"]]
@@ -434,7 +434,7 @@ class Check:
         return max(late.total_seconds(), 0)
 
     def _story(self, of: Event) -> str:
-        """All that can be said of an event that is not as it should be."""
+        """Return all that can be said of an event that is not as it should be."""
         span = Span(of.when.start, max(e.when.end for e in self.events if e.uid == of.uid) + PROMPT)
         lines = [of.identity]
         lines += [f"  done: {e.identity} {e.when}" for e in self.events if e.uid == of.uid]
@@ -461,7 +461,7 @@ def span(row: Object) -> tuple[str, ...]:
 
 
 def expected_spans(rows: Iterable[Object]) -> Iterator[tuple[str, ...]]:
-    """By hand: each payment until the next one in its namespace, or its LNamespace's end."""
+    """Yield each payment until the next one in its namespace, or its LNamespace's end."""
     applied = defaultdict(list)
     ends = {}
     for row in rows:

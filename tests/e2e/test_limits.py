@@ -41,7 +41,7 @@ REQUESTER = "tenancy.loblaw.digital/requester"
 
 @pytest.fixture(scope="module")
 def cluster(crashing_cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster whose controller knows the limit; its webhook does not, unless a test says so.
+    """Yield a cluster whose controller knows the limit; its webhook does if a test says so.
 
     With the limit in its values the chart lets the webhook count, which harms nobody afterwards.
     """
@@ -54,7 +54,7 @@ def cluster(crashing_cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def strict(cluster: Cluster) -> Iterator[Webhook]:
-    """The webhook knows the limit too, from the first test that says so to the last one here."""
+    """Tell the webhook the limit too, from the first test that says so to the last one here."""
     cluster.webhook.stop()
     cluster.webhook.start(VARIABLES)
     yield cluster.webhook
@@ -62,7 +62,7 @@ def strict(cluster: Cluster) -> Iterator[Webhook]:
 
 
 def spaces(admin: Api, person: Person) -> set[str]:
-    """The Namespaces that somebody has asked for."""
+    """Return the Namespaces that somebody has asked for."""
     return {
         item["metadata"]["name"]
         for item in admin.items(NAMESPACES)
@@ -71,7 +71,7 @@ def spaces(admin: Api, person: Person) -> set[str]:
 
 
 def made(admin: Api, since: str, person: Person) -> list[str]:
-    """All that anybody has made for them since a resource version, in order."""
+    """Return all that anybody has made for them since a resource version, in order."""
     told = admin.text(f"{NAMESPACES}?watch=true&resourceVersion={since}&timeoutSeconds=3")
     events = [json.loads(line) for line in told.splitlines()]
     return [
@@ -83,13 +83,13 @@ def made(admin: Api, since: str, person: Person) -> list[str]:
 
 
 def now(admin: Api) -> str:
-    """The resource version of this moment."""
+    """Return the resource version of this moment."""
     version: str = admin.get(NAMESPACES, limit="1")["metadata"]["resourceVersion"]
     return version
 
 
 def create_many(person: Person, names: list[str]) -> None:
-    """All at once."""
+    """Create all at once."""
     with ThreadPoolExecutor(16) as pool:
         made = [pool.submit(person.api.create, LNAMESPACES, manifest(name)) for name in names]
     for one in made:
@@ -97,7 +97,7 @@ def create_many(person: Person, names: list[str]) -> None:
 
 
 def told(tenants: Tenants, names: list[str]) -> dict[str, list[str]]:
-    """The names by the reason of their condition Ready, once all have one."""
+    """Return the names by the reason of their condition Ready, once all have one."""
     reasons: dict[str, list[str]] = {}
     for item in tenants.admin.items(LNAMESPACES):
         if (name := item["metadata"]["name"]) in names:
@@ -113,7 +113,7 @@ def all_told(tenants: Tenants, names: list[str], ready: int) -> bool:
 
 
 def editors(admin: Api, prefix: str) -> set[str]:
-    """The bindings by which somebody may edit LNamespaces."""
+    """Return the bindings by which somebody may edit LNamespaces."""
     found = {item["metadata"]["name"] for item in admin.items(rbac_path("clusterrolebindings"))}
     begin = f"lnamespace:{prefix}"
     return {name for name in found if name.startswith(begin) and name.endswith(":editor")}

@@ -13,7 +13,7 @@ PERSON = "tenancy.loblaw.digital/person"
 
 
 def own_objects(admin: Api, person: str) -> list[Object]:
-    """The ClusterRole and the ClusterRoleBinding by which a person may be themselves."""
+    """Return the ClusterRole and the ClusterRoleBinding by which a person may be themselves."""
     return [
         item
         for kind in ("clusterroles", "clusterrolebindings")
@@ -23,7 +23,7 @@ def own_objects(admin: Api, person: str) -> list[Object]:
 
 
 def counts(tenants: Tenants, name: str) -> tuple[int, int, int]:
-    """How many entries are in force, as the status says."""
+    """Return how many entries are in force, as the status says."""
     found = tenants.get(name)["status"]["counts"]
     users, managers, sudoers = (found.get(field, 0) for field in LISTS)
     return users, managers, sudoers

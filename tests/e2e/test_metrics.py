@@ -38,7 +38,7 @@ class Since:
         return self
 
     def __call__(self, name: str, **labels: str) -> float:
-        """What came since."""
+        """Return what came since."""
         key = (name, *map(str, labels.items()))
         return metric(self._process, name, **labels) - self._before[key]
 
@@ -162,7 +162,7 @@ def test_controller_and_webhook_report_liveness_and_readiness(
 
 
 def shown_queries() -> list[str]:
-    """What the dashboard's panels ask, with Grafana's variables filled in."""
+    """Return what the dashboard's panels ask, with Grafana's variables filled in."""
     charted = json.loads((REPOSITORY / "charts/lnamespace/files/dashboard.json").read_text())
     asked = [t["expr"] for panel in charted["panels"] for t in panel.get("targets", ())]
     return [re.sub(r"\$__\w+", "5m", query).replace("$namespace", "ours") for query in asked]
@@ -174,7 +174,7 @@ def recorded(queries: list[str]) -> list[dict[str, str]]:
 
 
 def rules(cluster: Cluster, *values: str) -> list[dict[str, Any]]:
-    """The groups of alerts that the chart makes with these values."""
+    """Return the groups of alerts that the chart makes with these values."""
     flags = ("monitoring.prometheusRule.enabled=true", *values)
     chart = str(REPOSITORY / "charts" / "lnamespace")
     shown = cluster.run(

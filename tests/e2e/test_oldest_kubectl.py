@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def path(cluster: Cluster) -> str:
-    """A PATH on which kubectl is the oldest one, for people and for the plugins that they run."""
+    """Return a PATH with the oldest kubectl, for people and for their plugins."""
     servers = Path(json.loads((cluster.folder / "cluster.json").read_text())["server_folder"])
     return f"{servers}:{cluster.environment['PATH']}"
 

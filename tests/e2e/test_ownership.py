@@ -25,7 +25,7 @@ OWNER = "tenancy.loblaw.digital/owner-uid"
 
 
 def foreign(admin: Api, name: str) -> Object:
-    """A namespace that was there before, with something in it."""
+    """Return a namespace that was there before, with something in it."""
     admin.create(NAMESPACES, {"metadata": {"name": name, "labels": {"team": "before"}}})
     # Kubernetes itself puts its labels and accounts there; then it is at rest.
     eventually(lambda: admin.find(ns_path(name, "serviceaccounts", "default")))
@@ -33,7 +33,7 @@ def foreign(admin: Api, name: str) -> Object:
 
 
 def has_nothing(rights: Rights, name: str, *everybody: Who) -> bool:
-    """Whether nobody of these has any right in a namespace, with or without sudo."""
+    """Return whether nobody of these has any right in a namespace, with or without sudo."""
     group = Deed("impersonate", "groups", name=f"{name}-sudoers")
     return not any(
         rights.may(who, deed)

@@ -46,7 +46,7 @@ class PayersFile:
 
 @pytest.fixture(scope="module")
 def file(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PayersFile]:
-    """The payers' file that the webhook reads."""
+    """Yield the payers' file that the webhook reads."""
     file = PayersFile(tmp_path_factory.mktemp("payers") / "payers.yaml", cluster.webhook)
     cluster.webhook.stop()
     file.tell(PAYERS)
@@ -58,7 +58,7 @@ def file(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def payers(file: PayersFile) -> Iterator[PayersFile]:
-    """As it is at the beginning of each test."""
+    """Yield the file as it is at the beginning of each test."""
     yield file
     file.tell(PAYERS)
 

@@ -50,7 +50,7 @@ THEIRS = "billing records are made by the controller"
 
 @pytest.fixture(scope="module")
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
-    """An LNamespace of which Alice is everything."""
+    """Return an LNamespace of which Alice is everything."""
     everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}
     made = tenants.make("policy", **everything)
     eventually(lambda: rights.works(alice.who, made) and rights.sudoes(alice.who, made))
@@ -68,12 +68,12 @@ def sudo(name: str, alice: Person) -> Api:
 
 @pytest.fixture(scope="module")
 def thief(cluster: Cluster) -> Api:
-    """Who has it."""
+    """Return a client with the stolen token."""
     return Api(cluster.token(RELEASE_NAMESPACE, WEBHOOK_ACCOUNT))
 
 
 def first(path: str, value: Any, operation: str = "replace") -> Object:
-    """A change to the first webhook of a configuration."""
+    """Return a change to the first webhook of a configuration."""
     return {"op": operation, "path": f"/webhooks/0{path}", "value": value}
 
 
@@ -222,7 +222,7 @@ def _clients(admin: Api, path: str) -> list[Object]:
 
 @pytest.fixture(scope="module")
 def greedy(people: People, cluster: Cluster, rights: Rights) -> Iterator[Api]:
-    """Who has all ordinary verbs on everything of our group, by somebody's wildcard."""
+    """Yield who has all ordinary verbs on everything of our group, by somebody's wildcard."""
     gina, admin = people.person("gina"), cluster.admin
     verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
     rules = [{"apiGroups": [GROUP], "resources": ["*"], "verbs": verbs}]
@@ -350,7 +350,7 @@ LABELS = (f"{GROUP}/cost-center", f"{GROUP}/team", f"{GROUP}/anything", f"{GROUP
 
 
 def _attempts(label: str) -> dict[str, Callable[[Api, str], object]]:
-    """The ways to write a label of a Namespace."""
+    """Return the ways to write a label of a Namespace."""
     metadata = {"labels": {label: "mine"}}
     whole = {"apiVersion": "v1", "kind": "Namespace"}
 

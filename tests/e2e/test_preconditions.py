@@ -51,7 +51,7 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
 
 @pytest.fixture(params=KINDS)
 def there(request: pytest.FixtureRequest, admin: Api, tenants: Tenants) -> tuple[str, Object]:
-    """An object of a kind that we write, and its path."""
+    """Return an object of a kind that we write, and its path."""
     if request.param == "LNamespace":
         path = lns_path(tenants.make("precondition"))
         return path, admin.get(path)
@@ -69,7 +69,7 @@ def encoded(**metadata: Any) -> bytes:
 
 
 def unchanged(admin: Api, there: tuple[str, Object]) -> bool:
-    """Whether it is there, the same one, and not changed by the test."""
+    """Return whether it is there, the same one, and not changed by the test."""
     path, made = there
     meta = admin.get(path)["metadata"]
     labelled = "changed" in meta.get("labels", {})

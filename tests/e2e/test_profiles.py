@@ -64,7 +64,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProfilesCluste
 
 @pytest.fixture(scope="module")
 def name(tenants: Tenants, alice: Person, rights: Rights) -> str:
-    """An LNamespace of which Alice is everything."""
+    """Return an LNamespace of which Alice is everything."""
     everything = {field: ["alice"] for field in ("users", "managers", "sudoers")}
     made = tenants.make("profiles", **everything)
     eventually(lambda: rights.sudoes(alice.who, made) and rights.works(alice.who, made))
@@ -80,7 +80,7 @@ def sudo(name: str, alice: Person) -> Api:
 
 @pytest.fixture
 def file(cluster: ProfilesCluster) -> Iterator[ProfilesCluster]:
-    """The profiles' file, which the test may change; as it was afterwards."""
+    """Yield the profiles' file, which the test may change; restore it afterwards."""
     yield cluster
     cluster.tell(PROFILES)
     eventually(lambda: metric(cluster.controller, UNUSABLE) == 0)
@@ -93,7 +93,7 @@ UNUSABLE = "lnamespace_controller_profiles_unusable"
 
 
 def spec(admin: Api, kind: str, namespace: str) -> Object | None:
-    """What is there; None: nothing."""
+    """Return what is there; None: nothing."""
     found = admin.find(profile_object_path(kind, namespace))
     return found["spec"] if found else None
 
@@ -255,7 +255,7 @@ def test_profile_labels_are_restored_and_forbidden_labels_removed(name: str, adm
 
 
 def _attacks(kind: str, namespace: str) -> dict[str, Callable[[Api, Api], Any]]:
-    """The ways to get rid of a guard rail, each by who may do all in the namespace."""
+    """Return the ways to get rid of a guard rail, each by who may do all in the namespace."""
     path, all_of_it = profile_object_path(kind, namespace), profile_object_path(kind, namespace, "")
     wide = {"spec": {"hard": {"count/configmaps": "99"}}} if kind == QUOTA else {"spec": {}}
 
@@ -592,7 +592,7 @@ def test_profile_objects_stay_in_a_retained_namespace(tenants: Tenants, admin: A
 
 
 def given_pods(admin: Api, name: str) -> None:
-    """A namespace with objects that the default profile would not let in: two too many."""
+    """Create a namespace with objects that the default profile would not let in: two too many."""
     admin.create(NAMESPACES, {"metadata": {"name": name, "labels": {"team": "before"}}})
     for number in range(4):
         admin.create(ns_path(name, "configmaps"), {"metadata": {"name": f"of-before-{number}"}})
@@ -702,7 +702,7 @@ def left(tenants: Tenants, alice: Person, rights: Rights) -> str:
 
 @pytest.fixture(scope="module")
 def strict(cluster: ProfilesCluster, left: str) -> ProfilesCluster:
-    """The cluster once labels are required."""
+    """Return the cluster once labels are required."""
     assert cluster.admin.find(lns_path(left)), "it must be from before"
     cluster.helm("upgrade")
     path = f"{LNAMESPACES}?dryRun=All"

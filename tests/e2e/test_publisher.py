@@ -21,13 +21,13 @@ COMMAND = REPOSITORY / ".venv" / "bin" / "lnamespace"
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """A database of its own."""
+    """Return a database of its own."""
     return f"sqlite:///{tmp_path}/ledger.db"
 
 
 @pytest.fixture
 def publisher(cluster: Cluster, url: str) -> Iterator[Publisher]:
-    """The publisher, running."""
+    """Yield the publisher, running."""
     process = cluster.publisher(url)
     process.start()
     yield process

@@ -68,7 +68,7 @@ def world(admin: Api, bare_world: World) -> World:
 
 
 def parts(reason: str) -> list[str]:
-    """The errors of a reason in an order of their own: the API server's is by chance."""
+    """Return the errors of a reason in an order of our own: the API server's is by chance."""
     return sorted(re.findall(r"\S+ \"[^\"]*\" not found", reason)) or [reason]
 
 
@@ -87,7 +87,7 @@ class Reasons:
 
 
 def differences(admin: Api, questions: list[tuple[User, Attributes]], name: str) -> list[Any]:
-    """The questions that both answer differently, with both answers."""
+    """Return the questions that both answer differently, with both answers."""
     ours = Authorizer(stored(admin))
     reasons = Reasons(admin, name)
     found: list[Any] = []
@@ -376,7 +376,7 @@ def grant(admin: Api, world: World, *rules: Object) -> User:
 
 
 def words(request: Callable[[], object]) -> str:
-    """The message of the refusal of a request, by either."""
+    """Return the message of the refusal of a request, by either."""
     try:
         request()
     except (ApiError, Refused) as refused:
@@ -479,5 +479,5 @@ def test_the_api_server_merges_duplicate_json_members(admin: Api) -> None:
 
 
 def who_is_refused(message: str) -> str:
-    """The user of a refusal; which way of impersonation it is about depends on the one before."""
+    """Return the user of a refusal, in whatever way of impersonation."""
     return message.partition(" cannot ")[0].partition(" is forbidden: ")[2]

@@ -33,7 +33,7 @@ def made(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def dist(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages. They need helm, which is there as soon as a cluster is."""
+    """Return the packages. They need helm, which is there as soon as a cluster is."""
     assert cluster.environment
     return made(tmp_path_factory.mktemp("dist"))
 
@@ -143,7 +143,7 @@ def test_the_sbom_lists_every_locked_dependency_with_its_hashes(dist: Path) -> N
 
 
 def by_pip(dist: Path, folder: Path) -> Path:
-    """An environment with nothing in it but the wheel; nothing is fetched."""
+    """Return an environment with nothing in it but the wheel; nothing is fetched."""
     run(sys.executable, "-m", "venv", folder / "venv").ok()
     pip = (folder / "venv" / "bin" / "pip", "install", "--quiet", "--no-index")
     run(*pip, "--disable-pip-version-check", one(dist, "*.whl")).ok()
@@ -154,7 +154,7 @@ def by_pip(dist: Path, folder: Path) -> Path:
 
 
 def as_one_file(dist: Path, folder: Path) -> Path:
-    """The one file, under its names."""
+    """Return the one file, under its names."""
     programs = folder / "bin"
     programs.mkdir()
     shutil.copy(one(dist, "*-plugins.pyz"), programs / "kubectl-lns")
@@ -164,7 +164,7 @@ def as_one_file(dist: Path, folder: Path) -> Path:
 
 
 def by_krew(dist: Path, folder: Path) -> Path:
-    """What krew does by the manifests: check, unpack, copy what is named, and link it."""
+    """Return what krew does by the manifests: check, unpack, copy what is named, and link it."""
     programs = folder / "bin"
     programs.mkdir()
     for file in dist.glob("*-krew-*.yaml"):

@@ -44,7 +44,7 @@ def status_of(name: str) -> Callable[[Call], bool]:
 
 
 def records(admin: Api, uid: str) -> list[str]:
-    """The events of one LNamespace that the ledger is told of, but for announcements."""
+    """Return the events of one LNamespace that the ledger is told of, but for announcements."""
     names = [item["metadata"]["name"] for item in admin.items(BILLINGRECORDS)]
     return sorted(n for n in names if n.startswith(uid) and n.endswith((".apply", ".delete")))
 
@@ -153,7 +153,7 @@ def _is_gone(admin: Api, name: str) -> bool:
 
 
 def _own_bindings(admin: Api, person: str) -> list[str]:
-    """By UID, so that one that is made anew is another."""
+    """Return the bindings by UID, so that one that is made anew is another."""
     items = admin.items(rbac_path("clusterrolebindings"))
     return [
         item["metadata"]["uid"]

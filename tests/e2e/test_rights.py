@@ -51,7 +51,7 @@ class Lists:
     everybody: frozenset[str] = field(default=frozenset(PEOPLE), init=False)
 
     def spec(self) -> dict[str, list[object]]:
-        """As an LNamespace has them."""
+        """Return the lists as an LNamespace has them."""
         return {
             name: [ENTRIES[label] for label in sorted(getattr(self, name))]
             for name in ("users", "managers", "sudoers")
@@ -68,7 +68,7 @@ class Row:
 
 
 def table(name: str, other: str) -> Iterator[Row]:
-    """All that matters about one LNamespace, with another one beside it."""
+    """Yield all that matters about one LNamespace, with another one beside it."""
     yield from _inside(name)
     yield from _the_lnamespace(name)
     yield from _outside(other)
@@ -129,7 +129,7 @@ def _outside(other: str) -> Iterator[Row]:
 
 
 def _impersonation(name: str, other: str) -> Iterator[Row]:
-    """The one row that is sudo itself, and all that must not come with it."""
+    """Yield the one row that is sudo itself, and all that must not come with it."""
     yield Row(Deed("impersonate", "groups", name=f"{name}-sudoers"), "sudoers")
     for forbidden in (f"{other}-sudoers", "system:masters", "rights-devs", ""):
         yield Row(Deed("impersonate", "groups", name=forbidden), "nobody")
@@ -155,7 +155,7 @@ Question = tuple[str, Who, Deed, bool]
 
 
 def disagreements(rights: Rights, name: str, other: str, lists: Lists | None) -> list[str]:
-    """Where the API server and the lists differ; no lists: there is no such LNamespace."""
+    """Return where the API server and the lists differ; with no lists, no LNamespace is there."""
 
     def answer(question: Question) -> str:
         label, who, deed, expected = question
@@ -167,7 +167,7 @@ def disagreements(rights: Rights, name: str, other: str, lists: Lists | None) ->
 
 
 def questions(name: str, other: str, lists: Lists | None) -> Iterator[Question]:
-    """What to ask about whom, and what the lists say."""
+    """Yield what to ask about whom, and what the lists say."""
     listed = lists or Lists()
     for row in table(name, other):
         allowed: frozenset[str] = getattr(listed, row.who)

@@ -26,7 +26,7 @@ SHARES = 3
 
 @pytest.fixture(scope="module")
 def stage(crashing_cluster: Cluster) -> Iterator[Stage]:
-    """A cluster that is killed here, and on which there is no LNamespace yet."""
+    """Yield a cluster that is killed here, and on which there is no LNamespace yet."""
     with Stage(crashing_cluster) as stage:
         yield stage
 

@@ -21,7 +21,7 @@ OBJECTS = sorted(path for path in FOLDER.iterdir() if path not in (SAMPLE, OLDER
 
 @pytest.fixture(scope="module")
 def sample(people: People, tenants: Tenants, rights: Rights) -> Iterator[str]:
-    """The LNamespace of the sample, made by one of those whom it names."""
+    """Yield the LNamespace of the sample, made by one of those whom it names."""
     alice = people.person(ALICE)
     alice.kubectl("create", "-f", str(SAMPLE)).ok()
     name = yaml.safe_load(SAMPLE.read_text())["metadata"]["name"]
@@ -52,7 +52,7 @@ def test_the_created_objects_match_the_documented_samples(path: Path, admin: Api
 
 
 def told(manifest: Object) -> Object:
-    """What a sample can say: not the UIDs."""
+    """Return what a sample can say: not the UIDs."""
     meta = manifest["metadata"]
     owners = [reference | {"uid": ""} for reference in meta["ownerReferences"]]
     parts = {key: manifest[key] for key in ("rules", "roleRef", "subjects") if key in manifest}

@@ -31,7 +31,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 @pytest.fixture(scope="module")
 def thief(cluster: Cluster) -> Api:
-    """Who has the controller's token."""
+    """Return who has the controller's token."""
     return Api(cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
 
 
@@ -44,7 +44,7 @@ def namespace(
     annotations: Object | None = None,
     **metadata: Any,
 ) -> Object:
-    """A Namespace as the controller makes them, with something more."""
+    """Return a Namespace as the controller makes them, with something more."""
     marks = {MANAGED_BY: "lnamespace", TENANT: name} | (labels or {})
     own: Object = {"labels": marks, "annotations": {OWNER: UID} | (annotations or {})} | metadata
     if "generateName" not in own:
@@ -53,7 +53,7 @@ def namespace(
 
 
 def owner(**more: str) -> list[Object]:
-    """An LNamespace of its name, or something else."""
+    """Return an LNamespace of its name, or something else."""
     ours = {"apiVersion": f"{GROUP}/v1beta1", "kind": "LNamespace", "name": "stolen", "uid": UID}
     return [ours | more]
 

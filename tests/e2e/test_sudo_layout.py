@@ -42,7 +42,7 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """A cluster with the audit log of the documents, where sudo is by group."""
+    """Yield a cluster with the audit log of the documents, where sudo is by group."""
     policy = (REPOSITORY / "docs" / "audit-policy.yaml").read_text()
     with bare(tmp_path_factory.mktemp("layouts"), policy) as release:
         release.install()
@@ -87,12 +87,12 @@ def rights(admin: Api) -> Rights:
 
 @pytest.fixture(scope="module")
 def thief(release: Instance) -> Api:
-    """Who has the controller's token."""
+    """Return who has the controller's token."""
     return Api(release.cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
 
 
 def acting(person: Person, name: str = MINE) -> Api:
-    """Their requests as the account of an LNamespace."""
+    """Return their requests as the account of an LNamespace."""
     return person.api.acting(f"{SYSTEM_NAME}:{name}")
 
 
@@ -101,7 +101,7 @@ def by_group(rights: Rights, who: Who, name: str = MINE) -> bool:
 
 
 def by_account(rights: Rights, who: Who, name: str = MINE) -> bool:
-    """Whether they can sudo by the account, and both steps of it are there."""
+    """Return whether they can sudo by the account, and both steps of it are there."""
     stands = account(ACCOUNTS, name)
     return rights.may(who, become(stands)) and rights.may(stands, rule(name))
 
@@ -119,7 +119,7 @@ def list_sudoers(release: Instance, name: str, *people: str) -> None:
 
 
 def by_account_only(release: Instance) -> bool:
-    """Whether the policies of that layout act: the controller makes nobody impersonate a person."""
+    """Return whether the policies of that layout act: nobody impersonates a person."""
     thief = Api(release.cluster.token(RELEASE_NAMESPACE, SERVICE_ACCOUNT))
     head = {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "ClusterRole"}
     body = head | role(SELF, may_become("users", "nobody"))
@@ -127,12 +127,12 @@ def by_account_only(release: Instance) -> bool:
 
 
 def left(admin: Api, path: str, word: str) -> list[str]:
-    """The names of all objects in which there is a word."""
+    """Return the names of all objects in which there is a word."""
     return [name for i in admin.items(path) if word in (name := i["metadata"]["name"])]
 
 
 def all_identities(release: Instance) -> set[tuple[str, str]]:
-    """As whom the sudoers of ready LNamespaces act, by what their statuses say."""
+    """Return as whom the sudoers of ready LNamespaces act, by what their statuses say."""
     found = set()
     for name in (MINE, THEIRS):
         lns = release.get(name)
@@ -164,7 +164,7 @@ def test_sudo_by_group_is_the_default(
 
 
 def log_of(release: Instance, kept: Path, **wanted: str) -> list[Object]:
-    """What the audit log has, by parts of the object that it is about; ``kept`` is its copy."""
+    """Return what the audit log has, by parts of the object; ``kept`` is its copy."""
     log = (release.cluster.folder / "logs" / "audit.log").read_text(errors="replace")
     whole, _, _ = log.rpartition("\n")  # the last line may be half
     kept.write_text(whole)
@@ -173,7 +173,7 @@ def log_of(release: Instance, kept: Path, **wanted: str) -> list[Object]:
 
 
 def rows_by(described: str, mark: str, kept: Path) -> list[list[str]]:
-    """What the command prints by which `describe` says how to read the log; none without jq."""
+    """Return the rows of the command that `describe` shows for the log; none without jq."""
     asks = next(line.strip() for line in described.splitlines() if "jq -r " in line)
     assert mark in asks
     if not shutil.which("jq"):
@@ -196,7 +196,7 @@ def test_the_audit_log_has_both_the_person_and_the_group(
     alice.kubectl("sudo", "-n", "logged", *quota).ok()
 
     def both() -> list[Object]:
-        """The two creations; Kubernetes' quota controller writes the status beside them."""
+        """Return the two creations; Kubernetes' quota controller writes the status beside them."""
         found = log_of(release, kept, resource="resourcequotas", namespace="logged")
         found = [each for each in found if each["verb"] == "create"]
         return found if len(found) == 2 else []
@@ -268,7 +268,7 @@ def test_the_upgrade_switches_sudo_to_accounts_and_deletes_previous_objects(
 
 
 def sudo(person: Person, *command: str) -> str:
-    """What kubectl sudo remembers of the other layout is refused once, and nothing was done."""
+    """Run kubectl sudo; what it remembers of the other layout is refused once."""
     first = person.kubectl("sudo", "-n", MINE, *command)
     if first.code == 0:
         return first.out
@@ -533,7 +533,7 @@ def test_a_stolen_controller_token_cannot_forge_sudo_roles_or_bindings(
 
 
 def is_another(admin: Api, path: str, uid: str) -> bool:
-    """Whether there is an object, and not the one of that UID."""
+    """Return whether there is an object, and not the one of that UID."""
     found = admin.find(path)
     return found is not None and found["metadata"]["uid"] != uid
 

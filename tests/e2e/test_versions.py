@@ -40,7 +40,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def whole(name: str) -> Object:
-    """An LNamespace that says all that the older version cannot."""
+    """Return an LNamespace that says all that the older version cannot."""
     return manifest(
         name,
         users=["alice", {"name": "bob", "expiresAt": END}],
@@ -51,7 +51,7 @@ def whole(name: str) -> Object:
 
 
 def as_older(lns: Object) -> Object:
-    """The same as somebody would write it down who knows only the older version."""
+    """Return the same as somebody would write it down who knows only the older version."""
     copy = deepcopy(lns)
     copy["apiVersion"] = f"{GROUP}/{OLDER}"
     billing = copy["spec"].pop("billing")
@@ -68,7 +68,7 @@ def older_path(name: str) -> str:
 
 
 def said(lns: Object) -> Object:
-    """The spec, with entries in no order: each way of editing has its own."""
+    """Return the spec, with entries in no order: each way of editing has its own."""
     spec: Object = deepcopy(lns["spec"])
     for name in ("users", "managers", "sudoers"):
         if name in spec:
@@ -161,7 +161,7 @@ WRITES = {
 
 
 def each_once(change: Callable[[Kubectl, str, Object], None], how: str) -> Any:
-    """A pair of edit and way to write: each is in a pair of every run, all pairs are thorough."""
+    """Return pairs of edit and way to write: each edit is in every run, all pairs are thorough."""
     rare = how != "apply" and change is not merge_patch
     marks = [pytest.mark.thorough] if rare else []
     return pytest.param(change, how, marks=marks, id=f"{change.__name__}-{how}")
@@ -378,7 +378,7 @@ def test_both_versions_have_the_same_validation_rules(
 
 
 def stored(cluster: Cluster, name: str) -> Object:
-    """An LNamespace as etcd has it."""
+    """Return an LNamespace as etcd has it."""
     pki = cluster.folder / "pki"
     context = ssl.create_default_context(cafile=str(pki / "etcd-ca.crt"))
     context.load_cert_chain(pki / "etcd-client.crt", pki / "etcd-client.key")

@@ -27,7 +27,7 @@ Aggregate = Callable[..., None]
 
 @pytest.fixture
 def vet(cluster: Cluster) -> Vet:
-    """The command, as an administrator runs it in the repository."""
+    """Return the command, as an administrator runs it in the repository."""
     return lambda *flags: cluster.run(COMMAND, "vet", *flags)
 
 
@@ -36,7 +36,7 @@ def aggregate(admin: Api) -> Iterator[Aggregate]:
     """Have an add-on bring a ClusterRole that is made part of `edit`, and so of `admin`."""
 
     def given(rule: Object) -> bool:
-        """Whether it is there as it was written: of the resource, `admin` may have other rights."""
+        """Return whether it is there as written: of the resource, `admin` may have other rights."""
         return rule in admin.get(rbac_path("clusterroles", "admin"))["rules"]
 
     def add(group: str, resource: str, *verbs: str) -> None:
@@ -55,7 +55,7 @@ def aggregate(admin: Api) -> Iterator[Aggregate]:
 
 
 def table(result: Result) -> list[list[str]]:
-    """The lines of the table, in words."""
+    """Return the lines of the table, in words."""
     states = ("refused", "new", "lost", "vetted")
     lines = [line.split() for line in result.out.splitlines()]
     return [line for line in lines if line and line[0] in states]

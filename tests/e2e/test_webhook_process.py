@@ -78,7 +78,7 @@ def served(webhook: Webhook) -> int:
 
 
 def ready(webhook: Webhook) -> bool:
-    """What a Service asks before it sends anything."""
+    """Return what a Service asks before it sends anything."""
     connection = http.client.HTTPConnection("127.0.0.1", webhook.health, timeout=10)
     try:
         connection.request("GET", "/readyz")
@@ -144,7 +144,7 @@ class Balancer(socketserver.ThreadingTCPServer):
         self._turns = itertools.count()
 
     def choose(self) -> int | None:
-        """The port of one that is ready."""
+        """Return the port of one that is ready."""
         there = [port for port, webhook in self._webhooks.items() if ready(webhook)]
         return there[next(self._turns) % len(there)] if there else None
 
@@ -187,7 +187,7 @@ def balanced(port: int, webhooks: dict[int, Webhook]) -> Iterator[None]:
 
 
 def port_of(admin: Api) -> int:
-    """Where the API server calls."""
+    """Return the port at which the API server calls."""
     url = admin.get(CRD)["spec"]["conversion"]["webhook"]["clientConfig"]["url"]
     return int(url.rpartition(":")[2].partition("/")[0])
 

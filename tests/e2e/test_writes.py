@@ -27,13 +27,13 @@ TOLD = 2
 
 @pytest.fixture
 def quiet(admin: Api) -> Writes:
-    """The writes up to now, once nobody writes any more."""
+    """Return the writes up to now, once nobody writes any more."""
     return quiet_writes(admin)
 
 
 @pytest.fixture
 def restored(controller: Controller) -> Iterator[Controller]:
-    """The controller, which the test may stop; as it was afterwards."""
+    """Yield the controller, which the test may stop; it runs afterwards."""
     yield controller
     controller.stop()
     controller.start()
@@ -100,7 +100,7 @@ def every_state(tenants: Tenants) -> Iterator[None]:
 
 
 def made_by_controller(before: Writes, after: Writes, created: int = 0) -> Writes:
-    """The writes in between, but for the LNamespaces that the test created."""
+    """Return the writes in between, but for the LNamespaces that the test created."""
     difference = after.copy()
     difference.subtract(before)
     difference["POST", "lnamespaces"] -= created

@@ -16,7 +16,7 @@ PROJECT = "fin-ops"
 
 @pytest.fixture
 def service() -> Iterator[StandIn]:
-    """A stand-in with an empty dataset ``billing`` of project ``fin-ops``."""
+    """Yield a stand-in with an empty dataset ``billing`` of project ``fin-ops``."""
     with standin() as server:
         with server.client(PROJECT) as client:
             client.create_dataset("billing")
@@ -25,14 +25,14 @@ def service() -> Iterator[StandIn]:
 
 @pytest.fixture
 def client(service: StandIn) -> Iterator[bigquery.Client]:
-    """The real client."""
+    """Yield the real client."""
     with service.client(PROJECT) as client:
         yield client
 
 
 @pytest.fixture
 def engine(client: bigquery.Client) -> Iterator[sa.Engine]:
-    """The real dialect on the real client, with nothing of ours."""
+    """Yield the real dialect on the real client, with nothing of ours."""
     engine = sa.create_engine(
         "bigquery://fin-ops?user_supplied_client=true",
         connect_args={"client": client, "prefer_bqstorage_client": False},
@@ -43,7 +43,7 @@ def engine(client: bigquery.Client) -> Iterator[sa.Engine]:
 
 @pytest.fixture
 def ledger(service: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
-    """The ledger as it runs."""
+    """Yield the ledger as it runs."""
     monkeypatch.setenv(EMULATOR, service.endpoint)
     ledger = Ledger.from_settings(Settings(ledger_url=f"bigquery://{PROJECT}/billing"))
     yield ledger

@@ -68,7 +68,7 @@ def fill(client: Client, export: str, lines: Sequence[Line]) -> None:
 
 
 def documented(view: str, export: str, month: str) -> str:
-    """The documentation's query, with the three things set that it says to set."""
+    """Return the documentation's query, with the three things set that it says to set."""
     query = QUERY.read_text()
     for placeholder, name in (
         ("finance.billing.lnamespace_billing_events_intervals", view),
@@ -84,7 +84,7 @@ PLAIN_COLUMNS = ("usage_start_time", "usage_end_time", "cost", "credits", "curre
 
 
 def plain(line: Line) -> tuple[str, ...]:
-    """The same line in a CSV file, after the columns that say its month, namespace and cluster."""
+    """Return the line in a CSV file, after the columns of month, namespace and cluster."""
     times = (f"{moment:%Y-%m-%d %H:%M:%S UTC}" for moment in (line.start, line.end))
     where = (f"{line.start:%Y%m}", line.namespace or "", line.cluster or "")
     return (*where, *times, repr(line.cost), repr(line.credit), line.currency)

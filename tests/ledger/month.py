@@ -22,7 +22,7 @@ def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
 
 
 def told() -> list[Row]:
-    """The ledger's events, in no good order and one of them twice."""
+    """Return the ledger's events, in no good order and one of them twice."""
     moved = event("moves", "m", 2, at(10, 12, 30), "4712")
     return [
         ended("again", "a1", 1, at(5, 10, 30), told=at(20)),  # Long after "again" was made again.
@@ -93,7 +93,7 @@ ELSEWHERE = [
 
 
 def expected() -> dict[tuple[str, str, str], Decimal]:
-    """What each cost centre is to be charged, by kind, cost centre and currency."""
+    """Return what each cost centre is to be charged, by kind, cost centre and currency."""
     totals: dict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
     for line in LINES:
         payers = line.charged.split("+") if line.charged[0] != "=" else [line.charged]

@@ -10,7 +10,7 @@ PLACE = ClusterIdentity("shop-prod", "northamerica-northeast1", "main")
 
 
 def applied(count: int) -> list[Row]:
-    """The first events of so many LNamespaces."""
+    """Return the first events of so many LNamespaces."""
     return [
         event(f"team-{number}", f"uid-{number}", 1, START + timedelta(minutes=number), "4711")
         for number in range(count)

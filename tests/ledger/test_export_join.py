@@ -165,7 +165,7 @@ def tell(ledger: Ledger, rows: Sequence[Row]) -> None:
 def queried(
     client: bigquery.Client, lines: Sequence[Line]
 ) -> tuple[Totals, list[tuple[str, Decimal]]]:
-    """What the documented query says, and the order of its rows."""
+    """Return what the documented query says, and the order of its rows."""
     client.create_dataset("export")
     export.fill(client, EXPORT, lines)
     found = list(client.query_and_wait(export.documented(VIEW, EXPORT, f"{SINCE:%Y-%m}")))
@@ -175,7 +175,7 @@ def queried(
 def charged(
     url: str, lines: Sequence[Line], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> Totals:
-    """What the command says."""
+    """Return what the command says."""
     file = folder / "bill.csv"
     with file.open("w", newline="") as out:
         writer = csv.writer(out)
@@ -191,5 +191,5 @@ def charged(
 
 
 def by_payer(rows: Iterable[Mapping[str, Any]]) -> Totals:
-    """The rows of a report."""
+    """Return the rows of a report."""
     return {(row["kind"], row["cost_center"], row["currency"]): row["net_cost"] for row in rows}

@@ -33,7 +33,7 @@ INSERT = "INSERT"
 
 @pytest.fixture(autouse=True)
 def prepared(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger waits for less long, and the faults meet rows, not the making of the table."""
+    """Let the ledger wait for less long, and the faults meet rows, not the making of the table."""
     ledger.prepare()
     monkeypatch.setattr(bigquery, "REQUEST_SECONDS", REQUEST_SECONDS)
     monkeypatch.setattr(bigquery, "_RETRY", retry(PATIENT_SECONDS))
@@ -184,7 +184,7 @@ def test_an_event_written_by_two_publishers_is_read_once(ledger: Ledger) -> None
 
 
 def stored(ledger: Ledger) -> list[str]:
-    """The event of each row that is really there."""
+    """Return the event of each row that is really there."""
     found = ledger.read(sa.select(ledger.table.c.event_id))
     return sorted(row["event_id"] for row in found)
 

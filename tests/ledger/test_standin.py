@@ -26,7 +26,7 @@ AWKWARD = "a\n'\"`;-- 😀 \\ @p %(p)s {x} \0 =1+1"
 
 @pytest.fixture
 def events(client: bigquery.Client) -> str:
-    """A table of two columns, the first required."""
+    """Return a table of two columns, the first required."""
     client.query_and_wait("CREATE TABLE billing.events (id STRING NOT NULL, at TIMESTAMP, n INT64)")
     return "billing.events"
 

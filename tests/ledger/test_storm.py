@@ -58,7 +58,7 @@ def test_each_event_is_stored_once_despite_random_faults(service: StandIn, ledge
 
 
 def published(ledger: Ledger, rows: list[Row]) -> tuple[str, ...]:
-    """What the publisher may strike off after one try."""
+    """Return what the publisher may strike off after one try."""
     try:
         return deliver(ledger.append, rows).delivered
     except LedgerError:
@@ -66,7 +66,7 @@ def published(ledger: Ledger, rows: list[Row]) -> tuple[str, ...]:
 
 
 def life() -> list[Row]:
-    """All are created, then all move, then all end."""
+    """Return rows by which all are created, then all move, then all end."""
     first, second, third = (START + timedelta(days=day) for day in range(3))
     numbers = range(NAMESPACES)
     return [

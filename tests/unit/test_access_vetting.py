@@ -168,7 +168,7 @@ def test_a_wildcard_covers_every_vetted_right() -> None:
 
 
 def gives(wide: Right, right: Right) -> bool:
-    """As the API server's authorizer compares a rule with a request (RBAC, RuleAllows)."""
+    """Compare a rule with a request as the API server's authorizer does (RBAC, RuleAllows)."""
     if (wide.group == URL) != (right.group == URL):
         return False
     if wide.group == URL:

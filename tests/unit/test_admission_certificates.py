@@ -273,7 +273,7 @@ class World:
         self.version, self.state = self.version + 1, state
 
     def used(self, target: int) -> list[bytes]:
-        """Every version of a bundle that some API server may still use."""
+        """Return every version of a bundle that some API server may still use."""
         late = self.now - TERMS.settle / 2
         old = [content for at, content in self.history[target] if at <= late]
         return [old[-1], *(content for at, content in self.history[target] if at > late)]
@@ -356,7 +356,7 @@ def wait(world: World, long: timedelta) -> None:
 
 
 def restart(world: World, replica: int) -> None:
-    """A new process knows nothing; as long as it serves nothing, it is not ready."""
+    """Start a process that knows nothing; as long as it serves nothing, it is not ready."""
     if sum(pair is not None for pair in world.serving) > 1:
         world.serving[replica] = None
         world.looks[replica] = None

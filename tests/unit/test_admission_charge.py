@@ -53,13 +53,13 @@ def provenance(source: str, generation: int = 1, user: str = ALICE, **more: Any)
 
 
 def billing(request: AdmissionRequest, payers: Payers | None = None, **circumstances: Any) -> Any:
-    """What stands in ``spec.billing`` once the patch has been applied; ABSENT if nothing does."""
+    """Return ``spec.billing`` once the patch has been applied; ABSENT if there is none."""
     decision = mutate(request, POLICY, context(payers, **circumstances))
     return patched(request.new, decision.patch)["spec"].get("billing", ABSENT)
 
 
 def paying(asked: Any) -> Json:
-    """A spec that asks for this billing."""
+    """Return a spec that asks for this billing."""
     return {"managers": [{"name": ALICE}], "billing": asked}
 
 

@@ -107,7 +107,7 @@ def test_a_body_that_is_no_conversion_review_is_refused(body: bytes) -> None:
 
 
 def peak(body: bytes) -> tuple[Json, float]:
-    """The response, and how many times the bytes of the question it took to make it."""
+    """Return the response, and how many times the bytes of the question it took to make it."""
     tracemalloc.start()
     try:
         answer = convert(body, NAMES)

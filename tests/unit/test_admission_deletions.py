@@ -37,7 +37,7 @@ def request(operation: Any = "DELETE", **more: Any) -> AdmissionRequest:
 
 
 def shown(recorded: int = 4, namespace_uid: str = "n-1") -> dict[str, Any]:
-    """An LNamespace as the API server shows it."""
+    """Return an LNamespace as the API server shows it."""
     status = {"recorded": {"generation": recorded}, "namespaceUID": namespace_uid}
     lns = manifest({"billing": PRESENT}) | {"status": status}
     lns["metadata"] |= {"uid": "u-1", "generation": 5}
@@ -54,14 +54,14 @@ class Webhook:
         self.missed = 0
 
     async def asked(self, about: AdmissionRequest) -> tuple[asyncio.Task[None], Exchange]:
-        """What is under way, and the look at the LNamespace that it begins with."""
+        """Return what is under way, and the look at the LNamespace that it begins with."""
         task = asyncio.create_task(self.deletions.record(about))
         exchange = await self.server.next("GET")
         assert exchange.path == LNAMESPACES.path("team-a")
         return task, exchange
 
     async def writes(self, *names: str, status: int = 201) -> list[dict[str, Any]]:
-        """The records that are made, one after the other."""
+        """Return the records that are made, one after the other."""
         made = []
         for name in names:
             exchange = await self.server.next("POST")

@@ -91,7 +91,7 @@ async def ask(endpoints: AdmissionEndpoints, path: str, sent: Json) -> Json:
 
 
 async def through(endpoints: AdmissionEndpoints, sent: Json, suffix: str = "") -> tuple[Json, Json]:
-    """What the API server does: mutation, then validation of what came of it."""
+    """Return what the API server does: mutation, then validation of what came of it."""
     answer = await ask(endpoints, f"/mutate{suffix}", sent)
     assert answer["allowed"], answer
     patch = json.loads(base64.b64decode(answer.get("patch", "W10=")))

@@ -29,7 +29,7 @@ class Asked:
         self.server, self.cluster = server, cluster
 
     async def of(self, home: str) -> tuple[Awaitable[HomeLNamespace], Exchange]:
-        """What will be known, and the request that is to be answered for it."""
+        """Return what will be known, and the request that is to be answered for it."""
         task = asyncio.create_task(self.cluster.home_of(f"system:serviceaccount:{home}:bot"))
         return task, await self.server.next("GET")
 

@@ -53,7 +53,7 @@ PAID = {"costCenter": "1", "provenance": PROVENANCE | {"source": "Explicit"}}
 
 
 def after(request: AdmissionRequest, policy: Policy = POLICY, **circumstances: Any) -> Json:
-    """The object as it is once the patch has been applied."""
+    """Return the object as it is once the patch has been applied."""
     decision = mutate(request, policy, context(**circumstances))
     assert decision.errors == ()
     changed: Json = patched(request.new, decision.patch)

@@ -11,7 +11,7 @@ from tests.unit.support.admission import Json, json_values, patched, steps
 
 
 def exactly(value: Any) -> str:
-    """As text, for Python takes True, 1 and 1.0 for the same."""
+    """Return the value as text, for Python takes True, 1 and 1.0 for the same."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -72,7 +72,7 @@ def test_a_deletion_has_only_an_old_object() -> None:
 
 
 def without(*path: str) -> Json:
-    """The request that lacks something."""
+    """Return the request that lacks something."""
     found: Json = json.loads(json.dumps(REQUEST))
     inner = found
     for key in path[:-1]:

@@ -255,7 +255,7 @@ def connections(served: Served) -> float:
 
 
 async def kept(served: Served, address: str = "127.0.0.1") -> Connected:
-    """A connection on which something has been asked and answered."""
+    """Return a connection on which something has been asked and answered."""
     assert served.identity.pair
     reader, writer = await asyncio.open_connection(
         *where(served.address), ssl=trusting(served.identity.pair), local_addr=(address, 0)

@@ -53,12 +53,12 @@ PAYERS = Payers(
 
 
 def refused(request: AdmissionRequest, circumstances: ReviewContext | None = None) -> list[str]:
-    """All errors, as people read them."""
+    """Return all errors, as people read them."""
     return [str(error) for error in validate(request, POLICY, circumstances or context()).errors]
 
 
 def mutated(request: AdmissionRequest, circumstances: ReviewContext) -> AdmissionRequest:
-    """The request as the API server shows it to validation."""
+    """Return the request as the API server shows it to validation."""
     changed = patched(request.new, mutate(request, POLICY, circumstances).patch)
     return msgspec.structs.replace(request, object=changed)
 

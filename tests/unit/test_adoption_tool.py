@@ -41,7 +41,7 @@ def made(objects: list[dict[str, Any]], *options: str) -> dict[str, dict[str, An
 
 
 def told(*options: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """What it says; with no input given, its input never ends."""
+    """Return what it says; with no input given, its input never ends."""
     read, write = os.pipe()
     with os.fdopen(read), os.fdopen(write, "w") as endless:
         source = {"stdin": read} if given is None else {"input": given}

@@ -43,7 +43,7 @@ classes = st.sampled_from(["", "gold", "editor"])
 
 
 def is_let_in(profile: str) -> bool:
-    """Whether there may be a profile of that name."""
+    """Return whether there may be a profile of that name."""
     try:
         return bool(decode_profiles(f"{profile!r}: {{}}".encode(), "f", Names()))
     except ProfilesError:
@@ -51,13 +51,13 @@ def is_let_in(profile: str) -> bool:
 
 
 def of_the_chart(suffix: str) -> Iterator[tuple[str, str]]:
-    """What the chart makes for an instance, whatever its values are."""
+    """Yield what the chart makes for an instance, whatever its values are."""
     for kind, name in PREFIXED:
         yield kind, name.replace("lnamespace", Names(suffix).prefix, 1)
 
 
 def of_all(suffix: str, tenant: str, profile: str, person: str, cls: str) -> list[tuple[str, str]]:
-    """What there may be of an instance; roles and bindings to them have the same names."""
+    """Return what there may be of an instance; roles and bindings to them have the same names."""
     names = Names(suffix, class_name=cls)
     found = [*of_the_chart(suffix)]
     # Roles of any namespace at once: more than can be in one.

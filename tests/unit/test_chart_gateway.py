@@ -56,7 +56,7 @@ KUBERNETES = {
 
 
 def kinds() -> list[dict[str, Any]]:
-    """The list in the template, which is YAML without any expression."""
+    """Return the list in the template, which is YAML without any expression."""
     found = re.search(r'define "lnamespace.gatewayKinds" -}}\n(.*?)\{\{', TEMPLATE, re.DOTALL)
     assert found
     listed: list[dict[str, Any]] = yaml.safe_load(found[1])["own"]
@@ -87,7 +87,7 @@ def test_every_subresource_belongs_to_a_resource_that_the_gateway_writes() -> No
 
 
 def roles() -> dict[str, list[dict[str, Any]]]:
-    """The rules of the roles that the chart makes for the gateway, by their names."""
+    """Return the rules of the roles that the chart makes for the gateway, by their names."""
     made = yaml.safe_load_all((GOLDEN / "gateway.yaml").read_text())
     found = [item for item in made if item["kind"] in ("Role", "ClusterRole")]
     return {
@@ -154,7 +154,7 @@ def test_the_gateway_may_impersonate_service_accounts_but_no_users() -> None:
 
 
 def listed_in_helpers(name: str) -> set[str]:
-    """A list in _gateway.tpl, which is YAML without any expression."""
+    """Return a list in _gateway.tpl, which is YAML without any expression."""
     text = (ROOT / "charts" / "lnamespace" / "templates" / "_gateway.tpl").read_text()
     found = re.search(rf'define "lnamespace.{name}" -}}}}\n(.*?)\{{\{{', text, re.DOTALL)
     assert found

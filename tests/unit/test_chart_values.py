@@ -60,7 +60,7 @@ def test_no_schema_keyword_is_a_sibling_of_a_ref() -> None:
 
 
 def rules(part: Any) -> Iterator[dict[str, Any]]:
-    """Every object of the schema."""
+    """Yield every object of the schema."""
     if isinstance(part, dict):
         yield part
     for inner in (
@@ -104,6 +104,6 @@ def test_guarded_cluster_roles_grant_no_read_verbs() -> None:
 
 
 def labels(item: dict[str, Any]) -> dict[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object."""
     found: dict[str, str] = item["metadata"]["labels"]
     return found

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def lnamespace(*argv: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """The command in a process of its own."""
+    """Return the command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "lnamespace.cli", *argv],
         env={k: v for k, v in os.environ.items() if not k.startswith("LNAMESPACE_")} | environment,

@@ -35,7 +35,7 @@ WEBHOOK: dict[str, Any] = {
 
 
 def as_served(guard: dict[str, Any]) -> dict[str, Any]:
-    """What the API server makes of it, and the webhook's CA."""
+    """Return what the API server makes of it, and the webhook's CA."""
     found = copy.deepcopy(guard)
     found["metadata"] |= {"uid": "u", "resourceVersion": "7", "generation": 1}
     for webhook in found.get("webhooks", ()):
@@ -137,7 +137,7 @@ class Proxy:
 def watch(
     tmp_path: Path, cluster: Cluster | Proxy, *guards: dict[str, Any]
 ) -> tuple[AdmissionDriftCheck, ControllerMetrics]:
-    """A watch of a file with these guards, and what it counts."""
+    """Return a watch of a file with these guards, and what it counts."""
     file = tmp_path / "guards.json"
     file.write_bytes(msgspec.json.encode(guards))
     metrics = ControllerMetrics.new("g")
@@ -145,7 +145,7 @@ def watch(
 
 
 def missing(metrics: ControllerMetrics) -> dict[str, float]:
-    """What Prometheus is told, by guard."""
+    """Return what Prometheus is told, by guard."""
     family = next(iter(metrics.guards_missing.collect()))
     return {sample.labels["guard"]: sample.value for sample in family.samples}
 

@@ -56,7 +56,7 @@ class Desk:
         return sorted(found, key=str)
 
     def seen(self, resource: Resource, name: str, namespace: str = "", **parts: Any) -> None:
-        """The watch tells of an object."""
+        """Take in an object that the watch tells of."""
         self.version += 1
         fields: dict[str, Any] = {"terminating": False, "managed": True, "owners": ()} | parts
         item = ObservedObject((namespace, name), "u", self.version, annotations={}, role_ref=None,
@@ -64,12 +64,12 @@ class Desk:
         self.cache.objects[resource].apply_event(item)
 
     def gone(self, resource: Resource, name: str, namespace: str = "") -> None:
-        """The watch tells that an object is gone."""
+        """Take in the end of an object that the watch tells of."""
         self.version += 1
         self.cache.objects[resource].remove((namespace, name), self.version)
 
     def lnamespace(self, name: str, *sudoers: str, uid: str = "", **spec: Any) -> None:
-        """The watch tells of an LNamespace."""
+        """Take in an LNamespace that the watch tells of."""
         self.version += 1
         meta = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(self.version)}
         listed = [{"name": sudoer} for sudoer in sudoers]

@@ -71,7 +71,7 @@ GRANTS_DELETED = [
 
 
 def observed(lns: LNamespace = LNS, **parts: Any) -> Observation:
-    """An LNamespace of which nothing is there yet."""
+    """Return an LNamespace of which nothing is there yet."""
     conventions = parts.pop("conventions", BY_GROUP)
     places = (*all_grant_refs(lns.name, conventions), *profile_refs(lns.name))
     empty = Observation(
@@ -86,7 +86,7 @@ def observed(lns: LNamespace = LNS, **parts: Any) -> Observation:
 
 
 def after(seen: Observation, changes: Changes) -> Observation:
-    """The same when these have been applied, as an API server does."""
+    """Return the same when these have been applied, as an API server does."""
     objects = dict(seen.objects)
     for action in changes.actions:
         if isinstance(action, Delete):
@@ -101,14 +101,14 @@ def after(seen: Observation, changes: Changes) -> Observation:
 
 
 def settled(seen: Observation) -> Observation:
-    """The same when nothing is left to do."""
+    """Return the same when nothing is left to do."""
     for _ in range(3):
         seen = after(seen, decide(seen, NOW).changes)
     return seen
 
 
 def with_namespace(seen: Observation, **parts: Any) -> Observation:
-    """The same with a Namespace that is somebody else's unless ``parts`` say otherwise."""
+    """Return the same with a Namespace that is somebody else's unless ``parts`` say otherwise."""
     there = ObservedObject(
         key=("", seen.name),
         uid="uid-n",
@@ -125,7 +125,7 @@ def with_namespace(seen: Observation, **parts: Any) -> Observation:
 
 
 def words(actions: Iterable[Action]) -> list[str]:
-    """The actions, a line each."""
+    """Return the actions, a line each."""
     lines = []
     for action in actions:
         of = action if isinstance(action, Delete) else action.desired
@@ -334,7 +334,7 @@ def moved(conventions: Conventions, **parts: Any) -> Observation:
 
 
 def said(conventions: Conventions) -> CachedLNamespace:
-    """The LNamespace when its status says to go by these."""
+    """Return the LNamespace when its status says to go by these."""
     group, user = impersonation_target("team-a", conventions)
     return of(msgspec.structs.replace(LNS, status=Status(sudoers_group=group, sudo_user=user)))
 
@@ -394,7 +394,7 @@ class TestSudoLayout:
 
 
 def previous_only(now: Conventions, before: Conventions) -> set[Any]:
-    """Where objects are by the previous layout alone."""
+    """Return where objects are by the previous layout alone."""
     present = settled(observed(conventions=now)).objects
     previous = settled(observed(conventions=before)).objects
     return {ref for ref, there in previous.items() if there and not present[ref]}

@@ -38,7 +38,7 @@ class Watched:
         return 0.0 if found is None else found
 
     def waits(self, name: str) -> tuple[float, float]:
-        """How many have waited, and how long all of them together."""
+        """Return how many have waited, and how long all of them together."""
         name = f"lnamespace_controller_{name}_seconds"
         return self.value(f"{name}_count"), self.value(f"{name}_sum")
 

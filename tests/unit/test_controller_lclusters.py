@@ -79,7 +79,7 @@ EDITOR = [f"create clusterrole{kind}s lnamespace:acme:cluster-editor" for kind i
 
 
 def namespace(name: str, **parts: Any) -> ObservedObject:
-    """A Namespace of the tenant as it should be, but for its status or parts of its metadata."""
+    """Return a Namespace of the tenant as it should be, but for the given parts."""
     status = parts.pop("status", {})
     labels = {NAMES.lcluster_label: "acme", POD_SECURITY_ENFORCE: "baseline"}
     metadata = {

@@ -33,7 +33,7 @@ ROLE = "lnamespace:acme:cluster-resources"
 
 
 def definition(name: str, tenant: str = "acme", version: int = 1) -> CachedDefinition:
-    """A CustomResourceDefinition as the API server sends it."""
+    """Return a CustomResourceDefinition as the API server sends it."""
     metadata = {
         "name": name,
         "resourceVersion": str(version),
@@ -97,13 +97,13 @@ def test_only_a_new_group_of_definitions_enqueues_the_lcluster() -> None:
 
 
 def stored(desired: DesiredObject) -> ObservedObject:
-    """An object as the API server has it once it was written."""
+    """Return an object as the API server has it once it was written."""
     ref = desired.object.role_ref or None
     return ObservedObject(desired.key, "uid", 1, False, True, (), {}, ref, desired.fingerprint)
 
 
 def told_of(**parts: Any) -> list[str]:
-    """What is done about the groups of a complete LCluster."""
+    """Return what is done about the groups of a complete LCluster."""
     decision = decide_lcluster(replace(observed(*COMPLETE), **parts), NOW)
     return [line for line in told(decision.actions) if "cluster-resources" in line]
 

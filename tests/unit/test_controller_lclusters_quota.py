@@ -103,7 +103,7 @@ class Platform:
         self.events["lclusters"].append(lambda: self.cache.lclusters.apply_event(read))
 
     def delete(self, name: str) -> None:
-        """An LCluster goes, and its Namespace with it."""
+        """Delete an LCluster, and its Namespace with it."""
         self.version += 1
         version = self.version
         if self.namespaces.pop(f"{name}-default", None):
@@ -115,12 +115,12 @@ class Platform:
             )
 
     def hear(self, watch: str) -> None:
-        """The next event of a watch arrives."""
+        """Take in the next event of a watch."""
         if self.events[watch]:
             self.events[watch].pop(0)()
 
     def work(self) -> None:
-        """A worker makes the Namespace of the LCluster whose turn it is, if it may."""
+        """Make the Namespace of the LCluster whose turn it is, if it may have one."""
         if not self.keys:
             return
         key = next(iter(self.keys))
@@ -131,12 +131,12 @@ class Platform:
             self._make(there)
 
     def advance(self) -> None:
-        """An LCluster is heard of and worked on; what was made for it is heard of later."""
+        """Take in an LCluster and work on it; what was made for it is heard of later."""
         self.hear("lclusters")
         self.work()
 
     def settle(self) -> None:
-        """All is heard and done."""
+        """Hear and do everything."""
         while self.keys or any(self.events.values()):
             for watch in self.events:
                 self.hear(watch)

@@ -12,7 +12,7 @@ from lnamespace.controller.lclusters.shares import Allocation, divide_total
 
 
 def has(limit: int, used: int | None = 0, **more: Any) -> Allocation:
-    """A namespace in which everything is as written."""
+    """Return a namespace in which everything is as written."""
     parts: dict[str, Any] = {"reserved": limit, "written": limit, "enforced": limit} | more
     return Allocation(limit, used=used, **parts)
 

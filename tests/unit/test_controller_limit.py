@@ -78,13 +78,13 @@ async def left(desk: Desk, name: str, **more: str) -> None:
 
 
 def told(desk: Desk) -> str:
-    """What its status says of Ready."""
+    """Return what its status says of Ready."""
     message: str = desk.cluster.objects[LNS]["status"]["conditions"][0]["message"]
     return message
 
 
 async def keys(desk: Desk) -> set[Any]:
-    """What is to be worked on."""
+    """Return what is to be worked on."""
     found = set()
     while len(desk.queue):
         found.add(key := await desk.queue.get())

@@ -80,18 +80,18 @@ class Served(Cluster):
         return [request for request in self.requests if request[0] != "GET"]
 
     def is_ready(self) -> bool:
-        """Whether the LNamespace says so."""
+        """Return whether the LNamespace says so."""
         conditions = self.objects[LNS].get("status", {}).get("conditions", ())
         return any((c["type"], c["status"]) == ("Ready", "True") for c in conditions)
 
     def all_are_looked_at(self) -> bool:
-        """Whether every LNamespace says how it is."""
+        """Return whether every LNamespace says how it is."""
         kind = LNS.rpartition("/")[0]
         made = (item for path, item in self.objects.items() if path.rpartition("/")[0] == kind)
         return all(item.get("status", {}).get("conditions") for item in made)
 
     def users(self) -> list[str]:
-        """Who is bound as a user."""
+        """Return who is bound as a user."""
         return [subject["name"] for subject in self.objects[USERS].get("subjects", ())]
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
@@ -131,7 +131,7 @@ class Loop:
 
     @asynccontextmanager
     async def running(self, **settings: Any) -> AsyncIterator[Controller]:
-        """For as long as the block lasts."""
+        """Run the controller for as long as the block lasts."""
         async with client_of(self.cluster.url) as client:
             running = Controller(client, Settings(**settings))
             work = asyncio.create_task(running.run())

@@ -44,7 +44,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 def paid(cost_center: str, generation: int, *superseded: Any) -> Any:
-    """A spec as the webhook writes it."""
+    """Return a spec as the webhook writes it."""
     charge = {
         "costCenter": cost_center,
         "provenance": {"generation": generation, "effectiveAt": AT, "source": "Explicit"},
@@ -298,7 +298,7 @@ async def test_the_controller_writes_the_ending_record_before_the_first_status(d
 
 @pytest_asyncio.fixture
 async def waiting(desk: Desk) -> None:
-    """The one of UID uid-b waits for the Namespace of uid-a, its predecessor by name."""
+    """Let UID uid-b wait for the Namespace of uid-a, its predecessor by name."""
     desk.lnamespace(**paid("1", 1))
     await desk.reconcile()
     desk.deleted(LNS)

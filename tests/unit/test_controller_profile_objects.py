@@ -40,7 +40,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 def gives(desk: Desk, profile: ResolvedProfile) -> None:
-    """The profile `default` says this."""
+    """Let the profile `default` say this."""
     says(desk, ProfileSet({"default": profile}))
 
 

@@ -233,7 +233,7 @@ def test_a_delay_requested_while_the_key_is_worked_on_is_kept(
 
 
 def delays(clock: Clock, queue: WorkQueue[str], count: int) -> list[float]:
-    """How long after each failure in a row the key comes again."""
+    """Return how long after each failure in a row the key comes again."""
     found = []
     queue.add("a")
     for _ in range(count):

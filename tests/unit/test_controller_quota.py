@@ -33,7 +33,7 @@ OWNERS = ("alice", "alice", "carol")
 
 
 def taken(queue: WorkQueue[WorkKey]) -> WorkKey:
-    """The next key of a queue that has one: nothing is waited for."""
+    """Return the next key of a queue that has one: nothing is waited for."""
     with pytest.raises(StopIteration) as caught:
         queue.get().send(None)
     key: WorkKey = caught.value.value
@@ -51,7 +51,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        """A process that leads from now on: it lists, and knows nothing else."""
+        """Start a process that leads from now on: it lists, and knows nothing else."""
         self.posts: dict[str, LNamespace] = {}
         self.queue: WorkQueue[WorkKey] = WorkQueue()
         self.cache = Cache(LAYOUT, self.queue, limits=LIMITS)
@@ -96,7 +96,7 @@ class World:
             self._end_ns(name)
 
     def remove_a_namespace(self, which: int) -> None:
-        """An administrator does, or Kubernetes once it is empty; not before it is known."""
+        """Remove a known Namespace, as an administrator does, or Kubernetes if it is empty."""
         name = chosen(self.namespaces, which)
         if name is None or any(name == told for told, _ in self.heard_of["ns"]):
             return
@@ -128,7 +128,7 @@ class World:
     # --- workers
 
     def work(self, _: int = 0) -> None:
-        """A worker takes a key, decides, and perhaps sends a request for a Namespace."""
+        """Take a key, decide, and perhaps send a request for a Namespace."""
         if not len(self.queue):
             return
         key = taken(self.queue)
@@ -154,13 +154,13 @@ class World:
         self._say(listed.lns, seen.uid if seen and ours else "")
 
     def answer(self, which: int) -> None:
-        """The Namespace is made, and we are told."""
+        """Make the Namespace, and tell us."""
         name = self._end_of_request(which, lands=True)
         if name and name in self.namespaces:
             self.cache.objects[NAMESPACE].apply_write_response(self.namespaces[name])
 
     def lose_the_answer(self, which: int) -> None:
-        """The Namespace is made, and nobody tells us: it is tried again."""
+        """Make the Namespace and tell nobody: it is tried again."""
         if name := self._end_of_request(which, lands=True):
             self.queue.add(LNamespaceKey(name))
 
@@ -187,7 +187,7 @@ class World:
         return name
 
     def crash(self, which: int) -> None:
-        """What is under way when a process dies lands before the next one lists, or never."""
+        """Land what is under way when a process dies before the next one lists, or never."""
         if which % 8:
             return
         for name, lns in self.posts.items():
@@ -217,7 +217,7 @@ class World:
     # --- the API server
 
     def _say(self, lns: LNamespace, uid: str) -> None:
-        """The status, by which a restart knows that there was a Namespace."""
+        """Write the status, by which a restart knows that there was a Namespace."""
         current = self.lnamespaces.get(lns.name)
         if current and current["metadata"]["uid"] == lns.uid and lns.status.namespace_uid != uid:
             self._store_lns(lns.name, current | {"status": {"namespaceUID": uid}})

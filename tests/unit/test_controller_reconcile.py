@@ -508,7 +508,7 @@ async def test_an_unreadable_lnamespace_revokes_no_sudo_after_a_restart(desk: De
 
 
 async def queued(desk: Desk) -> list[WorkKey]:
-    """What is to be worked on."""
+    """Return what is to be worked on."""
     keys = []
     while len(desk.queue):
         keys.append(await desk.queue.get())

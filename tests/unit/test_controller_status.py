@@ -116,7 +116,7 @@ def test_a_failed_record_does_not_affect_access_ready() -> None:
 
 
 def charged(generation: int, recorded: int = 0) -> LNamespace:
-    """An LNamespace at generation 9 whose billing is as it is since ``generation``."""
+    """Return an LNamespace at generation 9 whose billing is as it is since ``generation``."""
     provenance = Provenance(generation, NOW, BillingSource.USER)
     return LNamespace(
         Metadata("team-a", "uid-a", generation=9),
@@ -217,7 +217,7 @@ def test_the_status_contains_the_uid_the_group_and_the_counts_of_the_result() ->
 
 
 def as_written(lns: LNamespace, new: Status) -> LNamespace:
-    """The LNamespace as the API server has it after the status was written."""
+    """Return the LNamespace as the API server has it after the status was written."""
     return msgspec.structs.replace(
         lns, status=msgspec.json.decode(msgspec.json.encode(new), type=Status)
     )
@@ -257,7 +257,7 @@ def test_the_transition_time_follows_the_status_and_not_the_reason() -> None:
 
 
 def broken(before: Status) -> LNamespace:
-    """As it is read when its spec is broken."""
+    """Return the LNamespace as it is read when its spec is broken."""
     raw = {
         "metadata": {"name": "team-a", "uid": "uid-a", "resourceVersion": "9", "generation": 4},
         "spec": {"users": 7},

@@ -52,13 +52,13 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 def switch(desk: Desk, conventions: Conventions) -> None:
-    """The controller starts anew with another layout."""
+    """Start the controller anew with another layout."""
     desk.tenants = dataclasses.replace(desk.tenants, conventions=conventions)
     desk.impersonators = dataclasses.replace(desk.impersonators, conventions=conventions)
 
 
 async def at_home(desk: Desk, conventions: Conventions) -> None:
-    """An LNamespace of which Alice is a sudoer, in a layout."""
+    """Prepare an LNamespace of which Alice is a sudoer, in a layout."""
     switch(desk, conventions)
     desk.lnamespace(sudoers=[ENTRY])
     await desk.impersonators.reconcile(ALICE)
@@ -67,7 +67,7 @@ async def at_home(desk: Desk, conventions: Conventions) -> None:
 
 
 def told(desk: Desk) -> tuple[str, str]:
-    """As whom sudoers act, by the status."""
+    """Return as whom sudoers act, by the status."""
     status = desk.cluster.objects[LNS]["status"]
     return status["sudoersGroup"], status["sudoUser"]
 

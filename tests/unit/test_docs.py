@@ -41,7 +41,7 @@ def links(text: str) -> list[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that GitHub makes of headings."""
+    """Return the anchors that GitHub makes of headings."""
     tokens = MARKDOWN.parse(text)
     heads = [tokens[at + 1].content for at, t in enumerate(tokens) if t.type == "heading_open"]
     slugs = [re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads]

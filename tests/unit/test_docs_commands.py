@@ -44,7 +44,7 @@ def code(text: str) -> Iterator[str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """The words of each of our commands, from its name to the end of it."""
+    """Yield the words of each of our commands, from its name to the end of it."""
     for line in code(text):
         # What a command does stands behind it, after some spaces or as a comment.
         words = re.split(r"\s{3,}", re.sub(r"^\S*\$ ", "", line.strip()))[0]
@@ -58,7 +58,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 def wrong(words: list[str]) -> str | None:
-    """What is wrong with one of our commands, if anything is."""
+    """Return what is wrong with one of our commands, if anything is."""
     match words:
         case ["make", *rest]:
             return unknown_target(rest)

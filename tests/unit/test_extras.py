@@ -19,7 +19,7 @@ OPTIONAL = re.compile(r"(psycopg|_?duckdb|google($|[-_]|\.)(?!re2)|sqlalchemy_bi
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which all is installed but the drivers."""
+    """Return an environment in which all is installed but the drivers."""
     folder = tmp_path_factory.mktemp("site-packages")
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         if not OPTIONAL.match(path.name):

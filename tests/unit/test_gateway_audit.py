@@ -29,7 +29,7 @@ MOMENT = datetime(2026, 11, 23, 18, 45, 27, 5, tzinfo=UTC)
 
 
 def exchange(status: int = 200) -> Exchange:
-    """A request of a client at 192.0.2.7, which was answered."""
+    """Return a request of a client at 192.0.2.7, which was answered."""
     connection = cast(ClientConnection, SimpleNamespace(peer="192.0.2.7"))
     sent = (("authorization", "Bearer s3cret"), ("user-agent", "kubectl/v1.36"))
     made = Exchange(HttpRequest("GET", f"/clusters/acme{URI}", sent, b"b0dy"), connection)
@@ -38,7 +38,7 @@ def exchange(status: int = 200) -> Exchange:
 
 
 def record(**more: Any) -> RequestRecord:
-    """A request of alice in acme."""
+    """Return a request of alice in acme."""
     of_alice: dict[str, Any] = {
         "audit_id": "id-1",
         "received": MOMENT,

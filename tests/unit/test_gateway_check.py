@@ -30,7 +30,7 @@ ISSUERS = decode_published(
 
 
 def thing(name: str, kind: Resource = NAMESPACE, tenant: str = "") -> ClusterObject:
-    """An object of the platform, or one with the label of an LCluster."""
+    """Return an object of the platform, or one with the label of an LCluster."""
     labels = {NAMES.lcluster_label: tenant} if tenant else {}
     return ClusterObject(kind, PartialMetadata("1", name, labels=labels))
 
@@ -46,7 +46,7 @@ FENCES = tuple(
 
 
 def told(**state: Any) -> list[str]:
-    """The findings about a cluster that is otherwise as it should be."""
+    """Return the findings about a cluster that is otherwise as it should be."""
     objects = (*FENCES, *state.pop("objects", ()))
     as_it_should_be: dict[str, Any] = {
         "version": (1, 36),

@@ -48,7 +48,7 @@ async def serving(
 
 
 async def ended(reader: asyncio.StreamReader) -> bool:
-    """Whether a connection is closed, which it may be by a reset."""
+    """Return whether a connection is closed, which it may be by a reset."""
     async with asyncio.timeout(DEADLINE):
         with suppress(ConnectionResetError):
             return not await reader.read()

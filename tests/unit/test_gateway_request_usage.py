@@ -90,7 +90,7 @@ def test_a_tenant_beyond_its_memory_share_is_answered_with_429_or_413() -> None:
 
 
 async def most_at_once(usage: RequestUsage) -> int:
-    """How many of four costly requests are at the API server at once."""
+    """Return how many of four costly requests are at the API server at once."""
     there, most = 0, list[int]()
 
     async def request() -> None:

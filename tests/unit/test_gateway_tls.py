@@ -49,7 +49,7 @@ def context(clock: Clock) -> ServerContext:
 
 
 def client(folder: Path, *, chain: bool = False) -> ssl.SSLContext:
-    """A client with a certificate of LCluster acme, with the CA's own behind it or alone."""
+    """Return a client with a certificate of LCluster acme, with the CA's own behind it or alone."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ann")])
     asked = x509.CertificateSigningRequestBuilder().subject_name(subject)
@@ -71,7 +71,7 @@ def client(folder: Path, *, chain: bool = False) -> ssl.SSLContext:
 
 
 def shown(context: ServerContext, client: ssl.SSLContext) -> bytes:
-    """The client certificate that the listener has after a handshake."""
+    """Return the client certificate that the listener has after a handshake."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = context.entry.wrap_bio(to_server, to_client, server_side=True)
     caller = client.wrap_bio(to_client, to_server, server_hostname="localhost")

@@ -250,7 +250,7 @@ async def test_a_refused_connection_raises_unreachable() -> None:
 
 
 async def watched(server: Server, client: Client, *pieces: bytes) -> list[bytes]:
-    """The lines that come of pieces."""
+    """Return the lines that come of pieces."""
 
     async def play() -> None:
         exchange = await server.next("GET", watch="true", allowWatchBookmarks="true")
@@ -336,7 +336,7 @@ async def test_a_refused_watch_is_an_error_at_once(server: Server, client: Clien
 
 
 def kubeconfig(folder: Path, url: str) -> Path:
-    """A kubeconfig with two users."""
+    """Return a kubeconfig with two users."""
     path = folder / "config"
     content = {
         "apiVersion": "v1",

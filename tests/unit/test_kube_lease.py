@@ -292,7 +292,7 @@ async def test_a_failed_release_still_ends_leadership(made: Cluster, client: Cli
 
 
 async def won(server: Server, client: Client) -> LeaderElector:
-    """A leader by a Lease that was not there before."""
+    """Return a leader by a Lease that was not there before."""
     election = LeaderElector(client, terms("a", duration=60))
     async with background(election.acquire()) as winning:
         (await server.next("GET")).refuse(404, "NotFound")

@@ -14,7 +14,7 @@ from tests.unit.support.server import DEADLINE, client_of, serving
 
 
 def sizes(each: int, pages: int) -> list[int]:
-    """How many objects of so many bytes are asked for, page by page."""
+    """Return how many objects of so many bytes are asked for, page by page."""
     size, found = PageSize(), []
     for _ in range(pages):
         found.append(size.limit)

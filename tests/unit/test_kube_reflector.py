@@ -108,7 +108,7 @@ class Play:
                 await asyncio.wait([task])
 
     async def news(self, count: int = 1) -> list[tuple[str, int | None]]:
-        """The next pieces of news."""
+        """Return the next pieces of news."""
         async with asyncio.timeout(DEADLINE):
             return [await self.told.get() for _ in range(count)]
 
@@ -599,7 +599,7 @@ async def test_an_unexplained_silence_of_the_watch_causes_a_relist(
 
 
 async def asked_within(play: Play, seconds: float, answer: Callable[[Exchange], Any]) -> int:
-    """How many lists and watches a server gets that answers each watch so."""
+    """Return how many lists and watches a server gets that answers each watch so."""
     count = 0
     try:
         async with asyncio.timeout(seconds):

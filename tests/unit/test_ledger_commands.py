@@ -72,7 +72,7 @@ def fill(run: Run, url: str) -> Callable[..., None]:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OutboxServer]:
-    """A cluster in a loop of its own, for a command has its own too."""
+    """Run a cluster in a loop of its own, for a command has its own too."""
     loop = asyncio.new_event_loop()
     context = outbox_server()
     made = loop.run_until_complete(context.__aenter__())
@@ -181,7 +181,7 @@ def test_text_is_printed_exactly(text: str, run: Run, fill: Callable[..., None])
 
 
 def restored(cell: str) -> str:
-    """What the documentation says to do to a cell."""
+    """Return what the documentation says to do to a cell."""
     first = "^'(?='*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
     return re.sub(f"{first}|(?<=[;\t\r\n])'(?='*[=+\\-@\uff1d\uff0b\uff0d\uff20])", "", cell)
 
@@ -271,7 +271,7 @@ def test_reading_creates_no_database_file(
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that everybody may read, in which there is none of pytest's own."""
+    """Yield a folder that everybody may read, in which there is none of pytest's own."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -545,7 +545,7 @@ def test_omitted_bill_lines_are_counted_with_their_cost(
 
 @pytest.fixture
 def bill(tmp_path: Path) -> Callable[..., str]:
-    """A file of lines of an hour, each a namespace and its cost."""
+    """Return a file of lines of an hour, each a namespace and its cost."""
 
     def written(*lines: str) -> str:
         file = tmp_path / "bill.csv"

@@ -40,7 +40,7 @@ def lnamespace(
 
 
 def rows_of(*tenants: LNamespace) -> list[Row]:
-    """The open rows of a ledger that knows all of them."""
+    """Return the open rows of a ledger that knows all of them."""
     fresh = (LNamespace(lns.metadata, lns.spec) for lns in tenants)
     return [to_row(pending_records(lns, NOW)[-1], ClusterIdentity()) for lns in fresh]
 
@@ -110,7 +110,7 @@ def test_a_differing_row_of_the_same_generation_is_left_unchanged() -> None:
 
 
 def restored(cost_center: str, generation: int, days: float) -> LNamespace:
-    """An LNamespace whose etcd was restored, and who pays for it since a day after the backup."""
+    """Return an LNamespace whose etcd was restored, paid for since a day after the backup."""
     origin = Provenance(generation, NOW + timedelta(days=days), BillingSource.EXPLICIT, "alice")
     return lnamespace(
         generation=generation, recorded=generation, cost_center=cost_center, provenance=origin

@@ -175,7 +175,7 @@ def test_the_sum_of_all_charges_equals_the_bill(
 
 
 def per_cost_center(found: dict[Key, RowCost]) -> dict[tuple[str, str, str], Decimal]:
-    """What a report comes to without its parts: the same, by whatever it is broken down."""
+    """Return what a report comes to without its parts: the same, by whatever it is broken down."""
     sums: dict[tuple[str, str, str], Decimal] = {}
     for key, one in found.items():
         sums[key[:3]] = sums.get(key[:3], Decimal(0)) + one.cost

@@ -128,7 +128,7 @@ def test_a_disk_error_of_sqlite_makes_the_database_unavailable(words: str) -> No
 
 
 def _fill(database: sa.Engine) -> None:
-    """What a disk says that is full, as far as sqlite may use it."""
+    """Let a disk be full, as far as sqlite may use it."""
     with engines.transaction(database) as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 2")
         connection.exec_driver_sql("INSERT INTO t VALUES (hex(randomblob(9999)))")

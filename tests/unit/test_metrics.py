@@ -23,7 +23,7 @@ PROCESS_NAMES = sorted(PROCESSES)
 
 
 def used(text: str) -> set[str]:
-    """The series that a text names."""
+    """Return the series that a text names."""
     text = re.sub(r'"[^"]*"', '""', text)  # what is in quotes is a label's value
     return set(re.findall(r"\b(?:lnamespace|apiserver)_[a-z_]+\b", text))
 

@@ -34,7 +34,7 @@ MEMBER: Schema = SPEC["properties"]["users"]["items"]
 
 
 def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
-    """All schemas within a schema, with their paths."""
+    """Yield all schemas within a schema, with their paths."""
     yield path, schema
     for name, inner in schema.get("properties", {}).items():
         yield from nodes(inner, f"{path}.{name}")
@@ -267,7 +267,7 @@ def clocks() -> st.SearchStrategy[str]:
 
 
 def takes(moment: str) -> bool:
-    """Whether the API server takes it as the end of an entry."""
+    """Return whether the API server takes it as the end of an entry."""
     end = MEMBER["properties"]["expiresAt"]
     return accepts(MEMBER, {"name": "alice", "expiresAt": moment}) and hold(end, moment)
 

@@ -231,7 +231,7 @@ def test_the_home_of_a_service_account_is_its_namespace(username: str, home: str
 
 
 def say(path: Path, cost_center: str) -> None:
-    """As a ConfigMap's volume does it: a new file, and a link that is swapped."""
+    """Write the file as a ConfigMap's volume does it: a new file, and a link that is swapped."""
     target = path.with_name(f"..{cost_center}.yaml")
     target.write_text(f"default: {{costCenter: {cost_center}}}\n")
     link = path.with_name("..new")

@@ -40,7 +40,7 @@ class Cluster:
             self._put(f"/apis/{name}/v1beta1", {"resources": [{"name": resource}]})
 
     def has(self, path: str) -> None:
-        """An object."""
+        """Add an object."""
         self._put(path, {})
 
     def _put(self, path: str, answer: object) -> None:
@@ -48,7 +48,7 @@ class Cluster:
 
     @property
     def requests(self) -> list[str]:
-        """What has been asked."""
+        """Return what has been asked."""
         return self.asked.read_text().split()
 
 
@@ -65,7 +65,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def command(*there: str, name: str = "") -> tuple[list[str], entry.Command]:
-    """A command that works in some groups only, and in which it was run."""
+    """Return a command that works in some groups only, and in which it was run."""
     tried: list[str] = []
 
     def run(argv: list[str]) -> int:

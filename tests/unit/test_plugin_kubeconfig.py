@@ -94,7 +94,7 @@ class Recorded:
 
     @property
     def written(self) -> list[str]:
-        """What was changed in the kubeconfig, without the name of a file of the moment."""
+        """Return what was changed in the kubeconfig, without the name of a file of the moment."""
         found = [line for line in self.asked if line.startswith("config ") and "view" not in line]
         return [
             " ".join("CA" if "certificate-authority" in word else word for word in line.split())

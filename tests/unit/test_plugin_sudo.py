@@ -229,7 +229,7 @@ def test_plugins_and_operator_use_the_same_namespace_for_sudo_accounts(
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What kubectl was started with, a line each."""
+    """Return what kubectl was started with, a line each."""
     kubectl, log = tmp_path / "kubectl", tmp_path / "asked"
     kubectl.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexit 1\n')
     kubectl.chmod(0o755)

@@ -12,7 +12,7 @@ PITFALLS = 40
 
 
 def rows() -> list[list[str]]:
-    """The cells of every row of a table that is about something."""
+    """Return the cells of every row of a table that is about something."""
     lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
 
@@ -23,7 +23,7 @@ def named(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def defined(file: str) -> set[str]:
-    """The tests of a file of that name, of all suites."""
+    """Return the tests of a file of that name, of all suites."""
     paths = [*(ROOT / "tests").glob(f"*/test_{file}.py")]
     return {name for path in paths for name in re.findall(r"def test_(\w+)\(", path.read_text())}
 

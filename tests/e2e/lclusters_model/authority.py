@@ -32,7 +32,7 @@ class Right(msgspec.Struct, frozen=True, order=True):
     name: str = ""
 
     def covers(self, other: "Right") -> bool:
-        """Whether who has this has the other."""
+        """Return whether who has this has the other."""
         path = other.resource.startswith("/")
         anything = "/*" if path else "*"
         return (
@@ -113,7 +113,7 @@ def resident(name: str, *, sudoer: bool = False) -> Guise:
 
 
 def by_itself(guise: Guise, *, defined: bool) -> Iterable[Right]:
-    """What somebody has everywhere without any object of the LCluster.
+    """Yield what somebody has everywhere without any object of the LCluster.
 
     ``defined`` is whether there is a CustomResourceDefinition, of which residents have the objects.
     """
@@ -131,6 +131,6 @@ def by_itself(guise: Guise, *, defined: bool) -> Iterable[Right]:
 
 
 def have(those: Iterable[Right], wanted: Iterable[Right]) -> bool:
-    """Whether all that is wanted is among those."""
+    """Return whether all that is wanted is among those."""
     there = tuple(those)
     return all(any(each.covers(one) for each in there) for one in wanted)

@@ -61,7 +61,7 @@ class Check:
     ask: Callable[[], Answer]
 
     def doubt(self) -> str:
-        """What is wrong; nothing if all is well."""
+        """Return what is wrong; nothing if all is well."""
         try:
             found = self.ask()
         except (Unreachable, ApiError) as error:
@@ -70,7 +70,7 @@ class Check:
 
 
 def checks(stage: LClusterStage, world: World, now: float) -> list[Check]:
-    """All that is asked where everything is at rest."""
+    """Return all that is asked where everything is at rest."""
     actors = (*PEOPLE, *world.logins)
     found = [check for name in world.lclusters for check in _state(stage, world, name)]
     for name, actor in product(world.lclusters, actors):
@@ -82,7 +82,7 @@ def checks(stage: LClusterStage, world: World, now: float) -> list[Check]:
 
 
 def strays(stage: LClusterStage, world: World) -> list[str]:
-    """What is upstream and belongs to no LCluster, or is the platform's and was changed."""
+    """Return what is upstream and belongs to no LCluster, or is the platform's and was changed."""
     living = {stage.real(name): inside.namespaces for name, inside in world.lclusters.items()}
     wrong = stage.strays(living)
     if stage.platform_roles() != stage.published:
@@ -145,7 +145,7 @@ def _contents(api: Api, who: str, inside: Inside, guise: Guise) -> Iterator[Chec
 
 
 def _bars(stage: LClusterStage, world: World, name: str, now: float) -> Iterator[Check]:
-    """What an LCluster's own policies and webhooks refuse, and those of another do not."""
+    """Yield what an LCluster's own policies and webhooks refuse, and those of another do not."""
     inside = world.lclusters[name]
     someone = next((each for each in PEOPLE if world.guise(name, each, now)), "")
     if inside.suspended or not someone:
@@ -162,7 +162,7 @@ def _bars(stage: LClusterStage, world: World, name: str, now: float) -> Iterator
 def _upstream(
     stage: LClusterStage, world: World, name: str, actor: str, now: float
 ) -> Iterator[Check]:
-    """What somebody may do at the platform's API server, of what there is of an LCluster."""
+    """Yield what somebody may do at the platform's API server, of what there is of an LCluster."""
     real, rights = stage.real(name), Rights(stage.admin)
     inside, login = world.lclusters[name], world.logins.get(actor)
     if login is None:
@@ -194,7 +194,7 @@ def _upstream(
 
 
 def _account(stage: LClusterStage, world: World, name: str) -> Iterator[Check]:
-    """What the account of an LCluster may do: all in its namespaces, and nothing else."""
+    """Yield what the account of an LCluster may do: all in its namespaces, and nothing else."""
     rights, who = Rights(stage.admin), account("lnamespace-clusters", stage.real(name))
     places = {("", False), ("default", False), ("lnamespace-system", False)}
     for other, inside in world.lclusters.items():

@@ -28,18 +28,18 @@ class Move(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     lcluster: str = ""
 
     def allowed(self, world: World, now: float) -> bool:
-        """Whether it is done, and not refused."""
+        """Return whether it is done, and not refused."""
         del world, now
         return True
 
     def after(self, world: World, now: float) -> World:
-        """The world once it is done."""
+        """Return the world once it is done."""
         del now
         return world
 
     @property
     def touched(self) -> frozenset[Place]:
-        """What of it may be fading, when nobody can tell what comes of it."""
+        """Return what of it may be fading, when nobody can tell what comes of it."""
         return frozenset({(self.lcluster, "")})
 
 
@@ -58,7 +58,7 @@ class Indoors(Move, frozen=True, tag=True, kw_only=True):
         return inside.may(guise, (right,), namespace)
 
     def needed(self) -> tuple[Right, str]:
-        """The right that it takes, and where."""
+        """Return the right that it takes, and where."""
         raise NotImplementedError
 
 
@@ -167,7 +167,7 @@ class CreateLCluster(Move, frozen=True, tag=True, kw_only=True):
     sudoers: Names = ()
 
     def lists(self, now: float) -> Lists:
-        """The lists as they count."""
+        """Return the lists as they count."""
         return Lists(*map(_entries, (self.users, self.managers, self.sudoers), (now,) * 3))
 
     def allowed(self, world: World, now: float) -> bool:
@@ -191,7 +191,7 @@ class Amend(Move, frozen=True, tag=True, kw_only=True):
         return world if inside is None else world.with_(self.lcluster, self.amended(inside, now))
 
     def amended(self, inside: Inside, now: float) -> Inside:
-        """The LCluster after it."""
+        """Return the LCluster after it."""
         raise NotImplementedError
 
 
@@ -287,18 +287,18 @@ _decoder = msgspec.json.Decoder(AnyMove)
 
 
 def to_line(move: AnyMove) -> str:
-    """A move as a line of a file."""
+    """Return a move as a line of a file."""
     return msgspec.json.encode(move).decode()
 
 
 def from_line(line: str) -> AnyMove:
-    """A move from a line of a file."""
+    """Return a move from a line of a file."""
     move: AnyMove = _decoder.decode(line)
     return move
 
 
 def described(move: AnyMove) -> str:
-    """A move as people read it."""
+    """Return a move as people read it."""
     fields = msgspec.to_builtins(move)
     kind, actor, lcluster = (fields.pop(key, "") for key in ("type", "actor", "lcluster"))
     thing = fields.pop("thing", None)

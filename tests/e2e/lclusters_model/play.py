@@ -73,7 +73,7 @@ class LClusterPlay:
             self._rest()
 
     def _expected(self, move: AnyMove, now: float) -> bool | None:
-        """Whether it must be done; None where nobody can tell, the cluster being on its way."""
+        """Return whether it must be done; None where nobody can tell yet."""
         moments = (self._since, now + MARGIN)
         said = {move.allowed(world, at) for world in self._worlds for at in moments}
         if said == {False}:
@@ -109,7 +109,7 @@ class LClusterPlay:
 
 
 def _again(every: Sequence[Check], doubtful: Sequence[Check]) -> Sequence[Check]:
-    """What was wrong, as it is to be now; nothing where only objects are on their way."""
+    """Return what was wrong, as it is to be now; nothing where only objects are on their way."""
     names = {each.what for each in doubtful}
     return [each for each in every if each.what in names]
 

@@ -79,7 +79,7 @@ _MASKS = ("", "", "", "boss", "system:serviceaccount:default:robot")
 
 
 def plot(seed: int, length: int) -> list[AnyMove]:
-    """A play of so many moves, and its end: everything is deleted, nothing may be left."""
+    """Return a play of so many moves, at whose end everything is deleted."""
     author = _Author(random.Random(seed))
     moves: list[AnyMove] = [author.next(author.founding) for _ in LCLUSTERS]
     moves.append(Rest())
@@ -90,7 +90,7 @@ def plot(seed: int, length: int) -> list[AnyMove]:
 
 
 def ending() -> Iterator[AnyMove]:
-    """An administrator takes everything away."""
+    """Yield the moves by which an administrator takes everything away."""
     yield Rest()
     for name in LCLUSTERS:
         yield DeleteLCluster(lcluster=name)
@@ -107,7 +107,7 @@ class _Author:
         self._labels = 0
 
     def move(self) -> AnyMove:
-        """The next one, as if it were done."""
+        """Return the next one, as if it were done."""
         missing = [each for each in LCLUSTERS if each not in self._world.lclusters]
         if missing and self.dice.random() < 0.5:
             return self.next(self.founding)
@@ -117,7 +117,7 @@ class _Author:
         return self.next(self._deck.pop())
 
     def next(self, kind: Callable[[], AnyMove]) -> AnyMove:
-        """A move of a kind, mostly one that should be done."""
+        """Return a move of a kind, mostly one that should be done."""
         move, honest = kind(), self.dice.random() < _HONEST
         for _ in range(_TRIES if honest else 0):
             if move.allowed(self._world, 0.0):
@@ -143,7 +143,7 @@ class _Author:
         )
 
     def _kinds(self) -> Iterator[Callable[[], AnyMove]]:
-        """A deck: how often each kind is in it."""
+        """Yield a deck: how often each kind is in it."""
         yield from [self._make] * 20
         yield from [self._drop] * 5
         yield from [self._issue] * 4
@@ -278,7 +278,7 @@ class _Author:
         return Gift(namespace="" if everywhere else space, name=name, role=role, subject=subject)
 
     def _there(self, lcluster: str) -> Iterator[AnyThing]:
-        """What is in an LCluster, and can be deleted."""
+        """Yield what is in an LCluster, and can be deleted."""
         inside = self._world.lclusters.get(lcluster)
         if inside is None:
             return
@@ -298,7 +298,7 @@ class _Author:
 
 
 def _lapsed(world: World) -> World:
-    """The world when all that ends has ended."""
+    """Return the world when all that ends has ended."""
 
     def lasting(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         return tuple(each for each in entries if each.ends == math.inf)

@@ -131,7 +131,7 @@ def _climbing() -> Iterator[AnyMove]:
 
 
 def _revocation() -> Iterator[AnyMove]:
-    """Who is off the list, or has a credential that is revoked, is nobody."""
+    """Let nobody in who is off the list, or has a credential that is revoked."""
     yield Revoke(actor="eve", lcluster="red", label="robot")
     yield Revoke(actor="ann", lcluster="red", label="card")
     yield Relist(actor="ben", lcluster="red", managers=(("ben", 0),), sudoers=(("ben", 0),))
@@ -154,7 +154,7 @@ def _revocation() -> Iterator[AnyMove]:
 
 
 def _suspension() -> Iterator[AnyMove]:
-    """What is suspended is only read, what is closed answers nobody, and only we open it."""
+    """Suspend: only reading is left; close: nothing is; only we open it."""
     yield Suspend(actor="ann", lcluster="red", how="ReadOnly")
     yield Rest()
     yield _make("cat", "red", Paper(namespace="work", name="paper-late"))
@@ -169,7 +169,7 @@ def _suspension() -> Iterator[AnyMove]:
 
 
 def _made_anew() -> Iterator[AnyMove]:
-    """An LCluster of the same name, by somebody else, takes nobody of the former one."""
+    """Let an LCluster of the same name, by somebody else, take nobody of the former one."""
     yield DeleteLCluster(actor="cat", lcluster="red")
     yield DeleteLCluster(actor="ann", lcluster="red")
     yield Crash(process="controller")

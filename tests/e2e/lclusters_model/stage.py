@@ -69,7 +69,7 @@ class LClusterStage:
         self._apis.clear()
 
     def real(self, lcluster: str) -> str:
-        """The name of an LCluster of this play upstream."""
+        """Return the name of an LCluster of this play upstream."""
         return f"{lcluster}{self._play}"
 
     def upstream(self, actor: str) -> Api:
@@ -90,12 +90,12 @@ class LClusterStage:
         return self._known(key, lambda: base.acting(other or actor, *groups))
 
     def lcluster(self, lcluster: str, spec: Object) -> Object:
-        """An LCluster to be created."""
+        """Return an LCluster to be created."""
         kind = {"apiVersion": f"{GROUP}/v1beta1", "kind": "LCluster"}
         return kind | {"metadata": {"name": self.real(lcluster)}, "spec": spec}
 
     def admits(self, lcluster: str, actor: str) -> bool:
-        """Whether somebody is let in, and finds the namespaces that each LCluster has."""
+        """Return whether somebody is let in, and finds the namespaces that each LCluster has."""
         try:
             return len(self.inside(lcluster, actor).items(NAMESPACES)) == _SYSTEM
         except ApiError:
@@ -107,15 +107,15 @@ class LClusterStage:
         self._apis = {key: api for key, api in self._apis.items() if key[1] != label}
 
     def has(self, label: str) -> bool:
-        """Whether there is a login of that label."""
+        """Return whether there is a login of that label."""
         return label in self._credentials
 
     def knows(self, actor: str) -> bool:
-        """Whether somebody can ask for anything."""
+        """Return whether somebody can ask for anything."""
         return actor == ADMIN or actor in PEOPLE or self.has(actor)
 
     def credential_id(self, label: str) -> str:
-        """What the API server calls the credential of a login."""
+        """Return what the API server calls the credential of a login."""
         credential = self._credentials[label]
         if "token" in credential:
             payload = credential["token"].split(".")[1]
@@ -192,19 +192,19 @@ class LClusterStage:
     # --- what is there
 
     def strays(self, living: dict[str, frozenset[str]]) -> list[str]:
-        """What came to the platform and belongs to no LCluster, and what of its own has gone."""
+        """Return what came to the platform and belongs to no LCluster, and what of its own has gone."""
         now = inventory(self.admin)
         came = (f"{each} is nobody's" for each in now - self.baseline if not _owned(each, living))
         gone = (f"{each} of the platform is gone" for each in self.baseline - now)
         return sorted([*came, *gone])
 
     def platform_roles(self) -> dict[str, Object]:
-        """What the roles that the platform publishes say."""
+        """Return what the roles that the platform publishes say."""
         return {name: self.admin.get(f"{RBAC}/clusterroles/{name}")["rules"] for name in _LOOKED_AT}
 
 
 def _owned(item: Item, living: dict[str, frozenset[str]]) -> bool:
-    """Whether an object belongs to an LCluster that is there, with these namespaces."""
+    """Return whether an object belongs to an LCluster that is there, with these namespaces."""
     kind = item.resource.partition(".")[0]
     own = item.name if kind == "namespaces" else item.namespace
     if own:
@@ -213,7 +213,7 @@ def _owned(item: Item, living: dict[str, frozenset[str]]) -> bool:
 
 
 def _belongs(item: Item, kind: str, name: str) -> bool:
-    """Whether a cluster-scoped object belongs to an LCluster."""
+    """Return whether a cluster-scoped object belongs to an LCluster."""
     prefixed = item.name.startswith(f"{name}-") or f".{name}-" in item.name
     if kind == "lclusters":
         return item.name == name
@@ -225,7 +225,7 @@ def _belongs(item: Item, kind: str, name: str) -> bool:
 
 
 def _going(api: Api) -> list[str]:
-    """The Namespaces that are being deleted."""
+    """Return the Namespaces that are being deleted."""
     found = (each["metadata"] for each in api.items(NAMESPACES))
     return [each["name"] for each in found if "deletionTimestamp" in each]
 

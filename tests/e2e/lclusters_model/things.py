@@ -37,42 +37,42 @@ class Thing(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     @property
     def resource(self) -> str:
-        """The resource, with its group behind a dot."""
+        """Return the resource, with its group behind a dot."""
         raise NotImplementedError
 
     def objects(self) -> Iterator[tuple[str, Object]]:
-        """Where what is created, without what everything has."""
+        """Return the objects and where they are created, without what everything has."""
         raise NotImplementedError
 
     def there(self, inside: Inside) -> bool:
-        """Whether it is there."""
+        """Return whether it is there."""
         raise NotImplementedError
 
     def made(self, inside: Inside, serial: int) -> Inside:
-        """An LCluster after somebody made it."""
+        """Return an LCluster after somebody made it."""
         raise NotImplementedError
 
     def gone(self, inside: Inside) -> Inside:
-        """An LCluster after somebody deleted it."""
+        """Return an LCluster after somebody deleted it."""
         raise NotImplementedError
 
     def possible(self, inside: Inside) -> bool:
-        """Whether it can be made at all."""
+        """Return whether it can be made at all."""
         return not self.namespace or self.namespace in inside.namespaces
 
     def granted(self, inside: Inside, guise: Guise) -> bool:
-        """Whether somebody has all that they give away by it."""
+        """Return whether somebody has all that they give away by it."""
         del inside, guise
         return True
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its namespace, or none, and its name."""
+        """Return its namespace, or none, and its name."""
         return self.namespace, self.name
 
     @property
     def fades(self) -> bool:
-        """Whether its deletion takes its time."""
+        """Return whether its deletion takes its time."""
         return False
 
 

@@ -47,11 +47,11 @@ class Inside:
     barred: frozenset[str] = frozenset()
 
     def may(self, guise: Guise, wanted: Iterable[Right], namespace: str = "") -> bool:
-        """Whether somebody has all of these rights in a namespace, or everywhere."""
+        """Return whether somebody has all of these rights in a namespace, or everywhere."""
         return have(self.rights(guise, namespace), wanted)
 
     def rights(self, guise: Guise, namespace: str) -> Iterator[Right]:
-        """All that somebody has in a namespace, or everywhere."""
+        """Yield all that somebody has in a namespace, or everywhere."""
         yield from by_itself(guise, defined=bool(self.version))
         if RESIDENTS in guise.who.groups:
             yield from self.rules("ClusterRole", "admin", "")
@@ -61,7 +61,7 @@ class Inside:
                 yield from self.rules(binding.kind, binding.role, where)
 
     def rules(self, kind: str, name: str, namespace: str) -> Iterator[Right]:
-        """What a role gives; one that is not there gives nothing."""
+        """Yield what a role gives; one that is not there gives nothing."""
         if kind == "ClusterRole" and name in BUILT_IN:
             yield from BUILT_IN[name]
             chosen = tuple(f"aggregate-to-{each}" for each in INTO.get(name, ()))
@@ -75,7 +75,7 @@ class Inside:
                 yield from each.rights
 
     def upstream(self, guise: Guise, wanted: Right, namespace: str) -> bool:
-        """Whether a ServiceAccount may do something at the platform's API server.
+        """Return whether a ServiceAccount may do something at the platform's API server.
 
         There a RoleBinding counts in its namespace if it names the account, and an aggregating
         role is empty.
@@ -91,7 +91,7 @@ class Inside:
         return bool(namespace) and have(there, (wanted,))
 
     def without(self, namespace: str) -> "Inside":
-        """The same without a namespace and all that is in it."""
+        """Return the same without a namespace and all that is in it."""
         return replace(
             self,
             namespaces=self.namespaces - {namespace},
@@ -116,7 +116,7 @@ class Login:
 
     @property
     def who(self) -> Who:
-        """As whom it lets in."""
+        """Return as whom it lets in."""
         return (
             account(*self.place) if self.serial else Who(self.user, (*self.groups, AUTHENTICATED))
         )
@@ -137,7 +137,7 @@ class World:
     serial: int = 0
 
     def guise(self, lcluster: str, actor: str, now: float) -> Guise | None:
-        """Who a person or the holder of a login is in an LCluster; None if nobody."""
+        """Return who a person or the holder of a login is in an LCluster; None if nobody."""
         inside = self.lclusters.get(lcluster)
         if inside is None:
             return None
@@ -151,7 +151,7 @@ class World:
     def acting(
         self, lcluster: str, actor: str, now: float, *, sudo: bool, other: str
     ) -> Guise | None:
-        """As whom somebody asks, with `kubectl sudo` or `--as`; None if they may not."""
+        """Return as whom somebody asks, with `kubectl sudo` or `--as`; None if they may not."""
         guise = self.guise(lcluster, actor, now)
         if guise is None or not (sudo or other):
             return guise
@@ -168,7 +168,7 @@ class World:
         return Guise(who) if inside.may(guise, [own], namespace) else None
 
     def edits(self, lcluster: str, actor: str, now: float) -> bool:
-        """Whether somebody may change the LCluster itself."""
+        """Return whether somebody may change the LCluster itself."""
         inside = self.lclusters.get(lcluster)
         if inside is None:
             return False
@@ -176,12 +176,12 @@ class World:
         return actor in {each.name for each in those}
 
     def with_(self, lcluster: str, inside: Inside) -> "World":
-        """The same with another LCluster in its place."""
+        """Return the same with another LCluster in its place."""
         serial = self.serial + 1
         return replace(self, lclusters={**self.lclusters, lcluster: inside}, serial=serial)
 
     def razed(self, lcluster: str) -> "World":
-        """The same without one."""
+        """Return the same without one."""
         left = {name: each for name, each in self.lclusters.items() if name != lcluster}
         return replace(self, lclusters=left, fading=self.fading | {(lcluster, "")})
 

@@ -66,7 +66,7 @@ class Soak:
         return 0 if self._play(0, [*steps, *ending()]) else 1
 
     def _kind(self, seed: int) -> str:
-        """In which layout of sudo the play of a seed is; of all, if none is asked for."""
+        """Return in which layout of sudo the play of a seed is; of all, if none is asked for."""
         kind: str = self._options.layout
         return kind or [*KINDS][seed % len(KINDS)]
 
@@ -113,7 +113,7 @@ class Soak:
         _say(f"The whole play:   {self._again(seed)}")
 
     def _again(self, seed: int) -> str:
-        """How to play a seed once more."""
+        """Return how to play a seed once more."""
         steps, layout = self._options.steps, self._options.layout
         if not layout:
             return f"make soak SEED={seed} STEPS={steps}"

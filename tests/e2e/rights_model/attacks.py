@@ -114,7 +114,7 @@ def _at_the_roles(sudo: Api, step: Steal) -> None:
 
 
 def _make(own: Api, step: Steal) -> None:
-    """What would have a token."""
+    """Create what would have a token."""
     accounts = ns_path(ACCOUNTS, "serviceaccounts")
     match step.attack:
         case "make-account":

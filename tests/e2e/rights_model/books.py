@@ -33,12 +33,12 @@ class Books:
             eventually(lambda: ready(self._publisher.log(since)), LONG, "no ledger", tick=0.05)
 
     def kill(self) -> None:
-        """The process crashes."""
+        """Crash the process."""
         if self._publisher.running:
             self._publisher.kill()
 
     def lose(self) -> None:
-        """The process is started where the database is not."""
+        """Start the process where the database is not."""
         self.kill()
         if not self._away.exists():
             _move(self._file, self._away)
@@ -57,7 +57,7 @@ def _move(file: Path, to: Path) -> None:
 
 
 def unwritten(admin: Api, lnamespaces: list[Object]) -> list[str]:
-    """What waits for the books; an end that is announced waits for what is still there."""
+    """Return what waits for the books; an end that is announced waits for what is still there."""
     there = {item["metadata"]["uid"] for item in lnamespaces}
     names = [item["metadata"]["name"] for item in admin.items(BILLINGRECORDS)]
     return [f"is not in the ledger: {name}" for name in names if not _announced(name, there)]

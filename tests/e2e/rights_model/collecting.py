@@ -11,7 +11,7 @@ from tests.e2e.support.api import LNAMESPACES, NAMESPACES, Api, Object
 
 
 def overlooked(admin: Api) -> list[str]:
-    """The Namespaces of which every owner is gone, and which are not being deleted."""
+    """Return the Namespaces of which every owner is gone, and which are not being deleted."""
     there = {item["metadata"]["uid"] for item in admin.items(LNAMESPACES)}
     namespaces = [item["metadata"] for item in admin.items(NAMESPACES)]
     return [metadata["name"] for metadata in namespaces if _left(metadata, there)]

@@ -25,7 +25,7 @@ _CLUSTER_WIDE = ("clusterrolebindings", "clusterroles")
 def wrong_answers(
     rights: Rights, asked: Iterable[Question], world: World, now: float
 ) -> list[Question]:
-    """The questions that the API server answers otherwise than the model."""
+    """Return the questions that the API server answers otherwise than the model."""
 
     def agrees(question: Question) -> bool:
         expected = world.may(question.who, question.powers, now)
@@ -72,13 +72,13 @@ def wrong_statuses(lnamespaces: list[Object], world: World) -> list[str]:
 
 
 def _acting(lnamespace: Object) -> str:
-    """As whom sudoers act, by the status: a group, or a user."""
+    """Return as whom sudoers act, by the status: a group, or a user."""
     status = lnamespace["status"]
     return " and ".join(status[key] for key in ("sudoersGroup", "sudoUser") if status.get(key))
 
 
 def wrong_objects(admin: Api, lnamespaces: list[Object], world: World, now: float) -> list[str]:
-    """What is there and should not be, or the other way round, or is not owned as it should be."""
+    """Return objects that are there and should not be, or are missing, or have a wrong owner."""
     names = {item["metadata"]["uid"]: item["metadata"]["name"] for item in lnamespaces}
     there = {_told(kind, item, names) for kind, item in marked(admin)}
     should = {*_namespaces(world), *_grants(world), *_selves(world, now)}
@@ -92,7 +92,7 @@ def wrong_objects(admin: Api, lnamespaces: list[Object], world: World, now: floa
 
 
 def _at_the_accounts(admin: Api) -> Iterator[str]:
-    """What is where no account must be, and nobody's but ours."""
+    """Yield what is where no account must be, and nobody's but ours."""
     for kind in ("serviceaccounts", "secrets", "pods"):
         for item in admin.items(ns_path(ACCOUNTS, kind)):
             if item["metadata"]["name"] != "default":
@@ -103,14 +103,14 @@ def _at_the_accounts(admin: Api) -> Iterator[str]:
 
 
 def marked(admin: Api) -> Iterator[tuple[str, Object]]:
-    """All that is labelled as the controller's, with its kind."""
+    """Yield all that is labelled as the controller's, with its kind."""
     yield from (("namespaces", item) for item in admin.items(NAMESPACES, **_MARKED))
     for kind in (*_NAMESPACED, *_CLUSTER_WIDE):
         yield from ((kind, item) for item in admin.items(rbac_path(kind), **_MARKED))
 
 
 def _told(kind: str, item: Object, names: dict[str, str]) -> str:
-    """An object in words; a self-impersonator by its person, for nobody can guess its name."""
+    """Return an object in words; a self-impersonator by its person."""
     metadata = item["metadata"]
     uids = [owner["uid"] for owner in metadata.get("ownerReferences", ())]
     person = metadata.get("annotations", {}).get(_PERSON)
@@ -165,5 +165,5 @@ def _selves(world: World, now: float) -> Iterator[str]:
 
 
 def lnamespaces(admin: Api) -> list[Object]:
-    """All LNamespaces that there are."""
+    """Return all LNamespaces that there are."""
     return admin.items(LNAMESPACES)

@@ -29,7 +29,7 @@ class History:
 
     @property
     def world(self) -> World:
-        """The newest."""
+        """Return the newest world."""
         return self._worlds[-1]
 
     def add(self, *worlds: World) -> None:
@@ -38,18 +38,18 @@ class History:
             self._worlds.extend(worlds)
 
     def settle(self, since: float) -> None:
-        """The cluster was as the newest world says, at a moment after ``since``."""
+        """Note that the cluster was as the newest world says, at a moment after ``since``."""
         with self._lock:
             self._settled = (len(self._worlds) - 1, since)
 
     def window(self) -> "Window":
-        """A place in the history, from which to judge what is seen from now on."""
+        """Return a place in the history, from which to judge what is seen from now on."""
         with self._lock:
             index, since = self._settled
         return Window(self, index, since)
 
     def since(self, index: int) -> Sequence[World]:
-        """The worlds from that one on."""
+        """Return the worlds from that one on."""
         with self._lock:
             return self._worlds[index:]
 
@@ -64,14 +64,14 @@ class Window:
 
     @property
     def worlds(self) -> Sequence[World]:
-        """All that the lists said in it."""
+        """Return all that the lists said in it."""
         return self._history.since(self._index)
 
     def can(self, who: Who, powers: Powers) -> bool:
-        """Whether somebody may have had the right at some moment of it."""
+        """Return whether somebody may have had the right at some moment of it."""
         return any(world.may(who, powers, self._since) for world in self.worlds)
 
     def must(self, who: Who, powers: Powers) -> bool:
-        """Whether somebody had the right all the time."""
+        """Return whether somebody had the right all the time."""
         now = time.time() + MARGIN
         return all(world.may(who, powers, now) for world in self.worlds)

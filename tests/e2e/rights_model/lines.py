@@ -51,23 +51,23 @@ _decoder = msgspec.json.Decoder(AnyStep)
 
 
 def to_line(step: AnyStep) -> str:
-    """A step as a line of a file."""
+    """Return a step as a line of a file."""
     return msgspec.json.encode(step).decode()
 
 
 def from_line(line: str) -> AnyStep:
-    """A step from a line of a file."""
+    """Return a step from a line of a file."""
     step: AnyStep = _decoder.decode(line)
     return step
 
 
 def renamed(step: AnyStep, prefix: str) -> AnyStep:
-    """The same step in a play whose names begin otherwise."""
+    """Return the same step in a play whose names begin otherwise."""
     return msgspec.structs.replace(step, name=f"{prefix}{step.name}") if step.name else step
 
 
 def described(step: AnyStep) -> str:
-    """A step as people read it."""
+    """Return a step as people read it."""
     fields = msgspec.to_builtins(step)
     kind, actor, name = (fields.pop(key, "") for key in ("type", "actor", "name"))
     sudo = "sudo " if fields.pop("sudo", False) else ""

@@ -50,7 +50,7 @@ class Tamper(Personal, frozen=True, tag=True, kw_only=True):
         yield from self.takes(layout)
 
     def power(self, layout: Layout) -> Power:
-        """What the object gives."""
+        """Return what the object gives."""
         place = SUBJECTS[self.label].username if self.target == "self" else self.name
         return Power(ABILITIES.get(self.target, BECOMING[layout]), place)
 
@@ -63,7 +63,7 @@ class Tamper(Personal, frozen=True, tag=True, kw_only=True):
         return of_sudo and any(world.moving for world in worlds)
 
     def possible(self, worlds: Worlds, parts: Parts, now: float) -> bool | None:
-        """Whether the object is there."""
+        """Return whether the object is there."""
         del parts
         if self.target == "decoy":
             return True

@@ -59,7 +59,7 @@ class Subject:
     namespace: str = ""
 
     def is_(self, who: Who) -> bool:
-        """Whether somebody is meant by it."""
+        """Return whether somebody is meant by it."""
         if self.kind == "Group":
             return self.name in who.groups
         return who.user == self.username
@@ -89,12 +89,12 @@ class Lists:
     sudoers: tuple[Entry, ...] = ()
 
     def current(self, name: str, now: float) -> set[Subject]:
-        """Who is on a list at a moment."""
+        """Return who is on a list at a moment."""
         entries: tuple[Entry, ...] = getattr(self, name)
         return {entry.subject for entry in entries if entry.ends > now}
 
     def editable(self, now: float) -> bool:
-        """Whether anybody is left who can edit them."""
+        """Return whether anybody is left who can edit them."""
         return bool(self.current("managers", now) or self.current("sudoers", now))
 
 
@@ -139,7 +139,7 @@ class World:
     moving: bool = False
 
     def may(self, who: Who, powers: frozenset[Power], now: float) -> bool:
-        """Whether somebody has one of the powers."""
+        """Return whether somebody has one of the powers."""
         if self.everywhere:
             return False
         if LOOK in powers:
@@ -147,14 +147,14 @@ class World:
         return any(power in powers and subject.is_(who) for subject, power in self.grants(now))
 
     def grants(self, now: float) -> Iterator[Grant]:
-        """All that anybody has."""
+        """Yield all that anybody has."""
         yield from self.gifts
         for grant in self._by_lists(now):
             if grant[1] not in self.lost:
                 yield grant
 
     def owns(self, name: str) -> bool:
-        """Whether the LNamespace of that name has its Namespace."""
+        """Return whether the LNamespace of that name has its Namespace."""
         claim, place = self.claims.get(name), self.places.get(name)
         return claim is not None and place is not None and place.owner == claim.number
 
@@ -218,11 +218,11 @@ class World:
         return replace(self, places={**self.places, name: passed})
 
     def squatted(self, name: str) -> "World":
-        """An administrator makes a Namespace of that name by hand."""
+        """Return the world after an administrator made a Namespace of that name by hand."""
         return replace(self, places={**self.places, name: Place()})
 
     def cleared(self, name: str) -> "World":
-        """An administrator deletes a Namespace that is no LNamespace's."""
+        """Return the world after an administrator deleted a Namespace that is no LNamespace's."""
         places = {key: value for key, value in self.places.items() if key != name}
         return replace(self, places=places).housed()
 
@@ -244,7 +244,7 @@ class World:
         return mended.housed()
 
     def housed(self) -> "World":
-        """Every LNamespace with the Namespace that it can have, whatever else is not at rest."""
+        """Return every LNamespace with the Namespace that it can have, at rest or not."""
         made = {
             name: Place(claim.number)
             for name, claim in self.claims.items()
@@ -254,12 +254,12 @@ class World:
 
 
 def sudoers(name: str, layout: Layout) -> Subject:
-    """The group, or the account, that stands for the sudoers of an LNamespace."""
+    """Return the group, or the account, that stands for the sudoers of an LNamespace."""
     if layout is Layout.GROUP:
         return Subject("Group", f"{name}-sudoers")
     return Subject("ServiceAccount", name, ACCOUNTS)
 
 
 def with_sudo(who: Who, name: str, layout: Layout) -> Who:
-    """As whom somebody acts with sudo: themselves in the group, or the account."""
+    """Return as whom somebody acts with sudo: themselves in the group, or the account."""
     return who.sudo(name) if layout is Layout.GROUP else account(ACCOUNTS, name)

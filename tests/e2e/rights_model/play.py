@@ -115,7 +115,7 @@ class Play:
             self._settle()
 
     def _expected(self, step: AnyStep, now: float) -> bool | None:
-        """Whether it must succeed; None where it may or may not, the cluster being on its way."""
+        """Return whether it must succeed; None where it may or may not, for now."""
         window, parts = self._history.window(), self._stage.parts
         needs = tuple(step.needs(parts.layout))
         possible = step.possible(window.worlds, parts, now)
@@ -148,7 +148,7 @@ class Play:
         self.report.answers += len(whole)
 
     def _whole(self) -> Sequence[Question]:
-        """What must be answered rightly: all that is grave, and of the rest a share, in turn."""
+        """Return what must be answered rightly: all that is grave, and of the rest a share, in turn."""
         turn = len(self.report.settled) % self._shares
         numbered = enumerate(self._asked)
         return [each for n, each in numbered if each.grave or n % self._shares == turn]

@@ -72,7 +72,7 @@ _LABELS: dict[str, str] = {subject.username: label for label, subject in LISTED.
 
 
 def plot(seed: int, length: int, kind: str = "group") -> list[AnyStep]:
-    """A play of so many steps, and its end: everything is deleted, nothing may be left."""
+    """Return a play of so many steps, at whose end everything is deleted."""
     author = _Author(random.Random(seed))
     steps: list[AnyStep] = []
     for number, layout in enumerate(KINDS[kind], 1):
@@ -84,7 +84,7 @@ def plot(seed: int, length: int, kind: str = "group") -> list[AnyStep]:
 
 
 def ending() -> Iterator[AnyStep]:
-    """An administrator takes everything away."""
+    """Yield the steps by which an administrator takes everything away."""
     yield Settle()
     for name in NAMES:
         yield Release(name=name)
@@ -106,7 +106,7 @@ class _Author:
         self._tampers: list[tuple[Target, How]] = []
 
     def upgrade(self, layout: Layout) -> Iterator[AnyStep]:
-        """What has sudo in that layout, if it is not."""
+        """Yield what has sudo in that layout, if it is not."""
         if layout is not self._world.layout:
             if self.dice.random() < _HASTY:
                 yield Hurry()
@@ -115,7 +115,7 @@ class _Author:
             yield Upgrade(layout=layout)
 
     def step(self) -> AnyStep:
-        """The next one, as if it were done."""
+        """Return the next one, as if it were done."""
         if not self._deck:
             self._deck = [*self._kinds()]
             self.dice.shuffle(self._deck)
@@ -135,7 +135,7 @@ class _Author:
         return possible is not False and needs
 
     def _kinds(self) -> Iterator[Callable[[str], AnyStep]]:
-        """A deck: how often each kind is in it."""
+        """Yield a deck: how often each kind is in it."""
         yield from [self._create] * 4
         yield from [self._edit] * 8
         yield from [self._delete] * 3
@@ -259,13 +259,13 @@ class _Author:
 
 
 def replace_lines(script: Script, **lines: Sequence[Line]) -> Script:
-    """The script with other lines in some lists."""
+    """Return the script with other lines in some lists."""
     kept = {name: getattr(script, name) for name in ("users", "managers", "sudoers")}
     return Script(**{name: tuple(value) for name, value in (kept | lines).items()})
 
 
 def _as_written(lists: Lists) -> Script:
-    """The lists without what ends: at some time it has ended."""
+    """Return the lists without what ends: at some time it has ended."""
     fields = {
         name: tuple(Line(_LABELS[e.subject.username]) for e in entries if e.ends == float("inf"))
         for name, entries in vars(lists).items()

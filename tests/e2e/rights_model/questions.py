@@ -34,7 +34,7 @@ class Question:
 
     @property
     def grave(self) -> bool:
-        """Whether it is one of the few that tell most, to be asked more often than others."""
+        """Return whether it is one of the few that tell most, which are asked more often."""
         if self.deed.resource == "serviceaccounts" and self.deed.namespace != ACCOUNTS:
             return False
         return (self.deed.verb, self.deed.resource) in _GRAVE and self.powers != EVERYBODY

@@ -25,7 +25,7 @@ from tests.e2e.rights_model.steps import (
 
 
 def scenes() -> Iterator[AnyStep]:
-    """All of them, with the names of a plot."""
+    """Yield all of them, with the names of a plot."""
     yield from _made_and_seized()
     yield from _revoked_and_expired()
     yield from _tampered()
@@ -34,7 +34,7 @@ def scenes() -> Iterator[AnyStep]:
 
 
 def scenes_of_accounts() -> Iterator[AnyStep]:
-    """What is otherwise where sudo is by account, from a change of layout to the change back."""
+    """Yield what differs where sudo is by account, between two changes of layout."""
     yield from _changed()
     yield from _stolen()
     yield from _mended()
@@ -89,7 +89,7 @@ def _tampered() -> Iterator[AnyStep]:
 
 
 def _missed() -> Iterator[AnyStep]:
-    """What happens while the controller is not there, or cannot see."""
+    """Yield what happens while the controller is not there, or cannot see."""
     yield Kill(process="controller")
     yield Lose()
     yield Delete(actor="ben", name="two")
@@ -121,7 +121,7 @@ def _held_and_left() -> Iterator[AnyStep]:
 
 
 def _changed() -> Iterator[AnyStep]:
-    """Who is revoked while sudo changes has it in neither layout."""
+    """Revoke somebody while sudo changes, who then has it in neither layout."""
     yield Create(actor="ann", name="one", script=_script("ben devs", "ann", "cat robot eve"))
     yield Create(actor="ben", name="two")
     yield Settle()

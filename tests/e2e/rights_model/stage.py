@@ -51,7 +51,7 @@ class Stage:
         return own.acting(name)
 
     def kill(self, process: Killed) -> None:
-        """A crash; who answers requests is there again when this returns."""
+        """Crash what answers requests, and wait until it answers again."""
         match process:
             case "controller":
                 if self.parts.controller:
@@ -121,7 +121,7 @@ class Stage:
         return True
 
     def _up(self) -> None:
-        """The API server serves before it knows all roles and policies again."""
+        """Wait for the API server, which serves before it knows all roles and policies again."""
         self.cluster.up()
         self.parts.collector = True
         ann = WHO["ann"]
@@ -129,7 +129,7 @@ class Stage:
 
 
 def reached(request: Callable[[], bool]) -> bool:
-    """The answer to a request; False where there is none yet."""
+    """Return the answer to a request; False where there is none yet."""
     try:
         return request()
     except Unreachable:
@@ -141,7 +141,7 @@ def reached(request: Callable[[], bool]) -> bool:
 
 
 def passing(error: ApiError) -> bool:
-    """Whether it is no answer but a wish to be asked again: something is about to be there."""
+    """Return whether it is no answer yet: something is about to be there."""
     if "failed calling webhook" in error.message:
         return False
     again = error.status in (401, 429) or error.status >= 500 or error.reason == "Conflict"

@@ -53,7 +53,7 @@ class Line(msgspec.Struct, frozen=True):
     seconds: int = 0
 
     def entry(self, now: float) -> Entry:
-        """As it counts; an end is a whole second."""
+        """Return the entry as it counts; an end is a whole second."""
         ends = math.ceil(now) + self.seconds if self.seconds else math.inf
         return Entry(LISTED[self.label], ends)
 
@@ -66,7 +66,7 @@ class Script(msgspec.Struct, frozen=True):
     sudoers: tuple[Line, ...] = ()
 
     def lists(self, now: float) -> Lists:
-        """As they count."""
+        """Return the lists as they count."""
         lines = (self.users, self.managers, self.sudoers)
         return Lists(*(tuple(line.entry(now) for line in some) for some in lines))
 
@@ -78,22 +78,22 @@ class Step(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     name: str = ""
 
     def needs(self, layout: Layout) -> Iterator[Need]:
-        """Who must have one of which powers; of all these."""
+        """Yield who must have one of which powers; of all these."""
         del layout
         yield from ()
 
     def possible(self, worlds: Worlds, parts: Parts, now: float) -> bool | None:
-        """Whether it can be done by whoever has the powers; None where nobody can tell."""
+        """Return whether it can be done by whoever has the powers; None where nobody can tell."""
         del worlds, parts, now
         return True
 
     def idle(self, worlds: Worlds, parts: Parts) -> bool:
-        """Whether it has no meaning here, and is left out."""
+        """Return whether it has no meaning here, and is left out."""
         del worlds, parts
         return False
 
     def after(self, world: World, now: float) -> tuple[World, ...]:
-        """The worlds that come of it, one after another."""
+        """Return the worlds that come of it, one after another."""
         del world, now
         return ()
 
@@ -114,7 +114,7 @@ class Personal(Step, frozen=True, tag=True, kw_only=True):
 
 
 def sudo(who: Who, name: str, layout: Layout) -> Iterator[Need]:
-    """What it takes to act as the sudoers of an LNamespace do."""
+    """Yield what it takes to act as the sudoers of an LNamespace do."""
     become = BECOMING[layout]
     if layout is Layout.GROUP:
         yield who, frozenset({Power(Ability.SELF, who.user), Power(Ability.SELF)})
@@ -136,7 +136,7 @@ class Create(Personal, frozen=True, tag=True, kw_only=True):
         return parts.webhook and self.name not in worlds[-1].claims
 
     def lists(self, now: float) -> Lists:
-        """As they are once the webhook has filled in who asked, where nobody can edit it."""
+        """Return the lists once the webhook has filled in who asked, where nobody can edit."""
         lists = self.script.lists(now)
         if lists.managers or lists.sudoers:
             return lists
@@ -165,7 +165,7 @@ class Change(Personal, frozen=True, tag=True, kw_only=True):
         return None if lists.editable(now - MARGIN) else False
 
     def changed(self, claim: Claim, now: float) -> Claim:
-        """As it is then."""
+        """Return the claim as it is then."""
         raise NotImplementedError
 
     def after(self, world: World, now: float) -> tuple[World, ...]:
@@ -213,7 +213,7 @@ class Delete(Personal, frozen=True, tag=True, kw_only=True):
         return claim is not None and not claim.protected
 
     def idle(self, worlds: Worlds, parts: Parts) -> bool:
-        """What is to stay must be there, and what waits needs somebody to wait for."""
+        """Return whether a step has no effect: what stays must be there, and somebody must wait."""
         claim = worlds[-1].claims.get(self.name)
         if claim is None:
             return False

@@ -14,7 +14,7 @@ _PERSON = "tenancy.loblaw.digital/person"
 
 
 def bound(name: str, kind: str, role: str, *subjects: Subject) -> Object:
-    """A binding of a role."""
+    """Return a binding of a role."""
     return {
         "metadata": {"name": name},
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
@@ -53,7 +53,7 @@ def tamper(stage: Stage, step: Tamper) -> None:
 
 
 def _decoy(stage: Stage, api: Api, namespace: str) -> None:
-    """What the controller must take for its own, and take away."""
+    """Create what the controller must take for its own, and take away."""
     by_group = stage.parts.layout is Layout.GROUP
     name = "lnamespace-sudo-account" if by_group else "lnamespace-sudoers"
     body = bound(name, "ClusterRole", "admin", SUBJECTS["eve"])
@@ -79,14 +79,14 @@ def _places(stage: Stage, step: Tamper) -> tuple[str, str]:
 
 
 def _both(name: str, namespace: str = "") -> tuple[str, str]:
-    """Where a binding and a role of the same name are."""
+    """Return where a binding and a role of the same name are."""
     kinds = ("rolebindings", "roles") if namespace else ("clusterrolebindings", "clusterroles")
     binding, role = (rbac_path(kind, name, namespace) for kind in kinds)
     return binding, role
 
 
 def _own(admin: Api, person: Subject) -> tuple[str, str]:
-    """Where somebody's self-impersonator is: nobody can tell by its name."""
+    """Return where somebody's self-impersonator is: nobody can tell by its name."""
     roles = "roles" if person.namespace else "clusterroles"
     for item in admin.items(rbac_path(roles, namespace=person.namespace)):
         metadata = item["metadata"]

@@ -80,5 +80,5 @@ def steps(patch: Sequence[PatchOperation]) -> list[Json]:
 
 
 def patched(before: Any, patch: Sequence[PatchOperation]) -> Any:
-    """What somebody else's JSON patch makes of it."""
+    """Return what somebody else's JSON patch makes of it."""
     return jsonpatch.apply_patch(copy.deepcopy(before), steps(patch))

@@ -31,7 +31,7 @@ class Cluster:
         return self.objects[path]
 
     def written(self) -> list[tuple[str, str]]:
-        """The requests since the last call, each as its verb and the last part of its path."""
+        """Return the requests since the last call, each as its verb and the end of its path."""
         found, self.requests = self.requests, []
         return found
 

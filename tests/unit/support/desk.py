@@ -65,7 +65,7 @@ class Desk:
         self.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(shown)))
 
     def told(self, resource: Any, path: str) -> None:
-        """The watch tells of an object."""
+        """Take in an event of the watch."""
         raw = msgspec.json.encode(self.cluster.objects[path])
         self.cache.objects[resource].apply_event(read_observed(raw, LAYOUT.managed_metadata))
 
@@ -120,7 +120,7 @@ class Desk:
         )
 
     def subjects(self, path: str) -> list[str]:
-        """Who is bound."""
+        """Return who is bound."""
         return [subject["name"] for subject in self.cluster.objects[path].get("subjects", [])]
 
     @property
@@ -132,7 +132,7 @@ class Desk:
 
     @property
     def conditions(self) -> dict[str, tuple[str, str]]:
-        """What is told: status and reason of each."""
+        """Return what is told: status and reason of each."""
         told = self.cluster.objects[LNS].get("status", {}).get("conditions", [])
         return {c["type"]: (c["status"], c["reason"]) for c in told}
 

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "golden"
 
 
 def check(name: str, objects: Iterable[DesiredObject]) -> None:
-    """The objects, in the order in which they are made, are as the file says."""
+    """Check that the objects, in the order in which they are made, are as the file says."""
     manifests = [json.loads(json.dumps(wanted.object.manifest())) for wanted in objects]
     path = FOLDER / f"{name}.yaml"
     if os.environ.get("LNAMESPACE_GOLDEN") == "write":

@@ -286,7 +286,7 @@ def test_a_table_that_cannot_tell_instances_apart_serves_one(ledger: Ledger) -> 
 
 
 def older(ledger: Ledger) -> None:
-    """The table as it was before it had all columns."""
+    """Make the table as it was before it had all columns."""
     kept = [
         c
         for c in ledger.table.c
@@ -502,7 +502,7 @@ def test_a_newer_command_reads_an_older_table(ledger: Ledger) -> None:
 
 
 def older_view(ledger: Ledger, columns: Sequence[str], version: int = 0) -> None:
-    """The views as some other version made them."""
+    """Make the views as some other version made them."""
     names = (VIEW_SUFFIX, VERSION_SUFFIX)
     query = intervals(ledger.table)
     known = {c.name: c for c in query.selected_columns}

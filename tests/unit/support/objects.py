@@ -72,7 +72,7 @@ def binding(
 def served(
     want: DesiredObject, version: int = 1, uid: str = "uid-1", **more: Any
 ) -> dict[str, Any]:
-    """The object as the API server shows it once it is made: with more than was asked for."""
+    """Return the object as the API server shows it: with more than was asked for."""
     shown: dict[str, Any] = json.loads(json.dumps(want.object.manifest()))
     shown["metadata"] |= {
         "uid": uid,

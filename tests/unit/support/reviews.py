@@ -59,7 +59,7 @@ class Served:
     session: aiohttp.ClientSession
 
     def url(self, path: str) -> str:
-        """Of a path."""
+        """Return the URL of a path."""
         return f"https://{self.address}{path}"
 
     async def post(self, path: str, body: Any, **options: Any) -> Answer:
@@ -82,7 +82,7 @@ class Served:
         return await asyncio.open_connection(self.address.host, self.address.port, ssl=context)
 
     def count(self, code: int, endpoint: str = "/echo") -> float:
-        """How many requests were answered so, by the metrics."""
+        """Return how many requests were answered so, by the metrics."""
         labels = {"endpoint": endpoint, "code": str(code)}
         name = "lnamespace_webhook_requests_total"
         return self.metrics.registry.get_sample_value(name, labels) or 0
@@ -125,6 +125,6 @@ async def ended(reader: asyncio.StreamReader) -> bytes:
 
 
 async def within(waited: Awaitable[Any]) -> Any:
-    """What is waited for, if it comes in time."""
+    """Return what is waited for, if it comes in time."""
     async with asyncio.timeout(DEADLINE):
         return await waited

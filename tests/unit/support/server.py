@@ -32,7 +32,7 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """What was sent."""
+        """Return what was sent."""
         return json.loads(self._body)
 
     def answer(

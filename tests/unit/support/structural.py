@@ -30,7 +30,7 @@ def accepts(schema: Schema, value: Any) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """As k8s.io/kube-openapi/pkg/validation/strfmt checks it: the offset is not looked at."""
+    """Check as k8s.io/kube-openapi/pkg/validation/strfmt does: the offset is not looked at."""
     day, found, clock = text.lower().partition("t")
     match = _CLOCK.fullmatch(clock)
     if not found or not match or not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
