@@ -192,7 +192,7 @@ class LClusterStage:
     # --- what is there
 
     def strays(self, living: dict[str, frozenset[str]]) -> list[str]:
-        """Return what came to the platform and belongs to no LCluster, and what of its own has gone."""
+        """Return what is nobody's on the platform, and what of its own has gone."""
         now = inventory(self.admin)
         came = (f"{each} is nobody's" for each in now - self.baseline if not _owned(each, living))
         gone = (f"{each} of the platform is gone" for each in self.baseline - now)

@@ -148,7 +148,7 @@ class Play:
         self.report.answers += len(whole)
 
     def _whole(self) -> Sequence[Question]:
-        """Return what must be answered rightly: all that is grave, and of the rest a share, in turn."""
+        """Return what must be answered rightly: all that is grave, and a share of the rest."""
         turn = len(self.report.settled) % self._shares
         numbered = enumerate(self._asked)
         return [each for n, each in numbered if each.grave or n % self._shares == turn]
