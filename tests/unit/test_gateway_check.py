@@ -153,6 +153,14 @@ def test_a_correctly_configured_cluster_has_no_findings() -> None:
             Severity.PROBLEM,
             "storageclasses acme-fast: LCluster acme cannot reach it",
         ),
+        (
+            {
+                "default_classes": (thing("standard", kind_of("storageclasses")),),
+                "published": decode_published('{"storageClasses": ["fast"]}'),
+            },
+            Severity.WARNING,
+            "storageclasses standard: it is the default, which LClusters may not name",
+        ),
     ],
 )
 def test_each_finding_is_reported_once_with_its_severity(
@@ -160,6 +168,12 @@ def test_each_finding_is_reported_once_with_its_severity(
 ) -> None:
     about = [each for each in told(**state) if words in each]
     assert [each.partition(":")[0] for each in about] == [severity]
+
+
+def test_a_published_default_class_is_no_finding() -> None:
+    nginx = thing("nginx", kind_of("ingressclasses"))
+    found = told(objects=(nginx,), default_classes=(nginx,))
+    assert found == ["note: ingressclasses: every LCluster sees nginx"]
 
 
 def test_names_of_kubernetes_kinds_and_of_reserved_words_are_no_findings() -> None:

@@ -32,6 +32,16 @@ def find_publication_problems(state: PlatformState) -> Iterator[CheckFinding]:
             f"every LCluster may have {name_some(map(str, published.usable))}: what answers them "
             "acts for people of LClusters",
         )
+    for each in state.default_classes:
+        resource = GroupResource(each.resource.group, each.resource.plural)
+        if each.metadata.name not in seen.get(resource, ()):
+            yield CheckFinding(
+                Severity.WARNING,
+                str(each),
+                "it is the default, which LClusters may not name: what names no class is refused, "
+                "unless the LCluster has a default of its own",
+                "add it to gateway.published",
+            )
     yield from _shadowed(state, seen)
     yield from _missing(state, published, seen)
 

@@ -26,6 +26,7 @@ from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
     CONFIG_MAP,
+    INGRESS_CLASS,
     NAMESPACE,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
@@ -41,6 +42,13 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _AUTHORITIES = "kube-root-ca.crt"
 """The ConfigMap with the CAs that programs in pods trust."""
+_DEFAULT_MARKS = frozenset(
+    {
+        "ingressclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+        "storageclass.kubernetes.io/is-default-class",
+    }
+)
 _AT_ONCE = 10
 
 T = TypeVar("T")
@@ -78,10 +86,14 @@ class _ApiServiceSpec(msgspec.Struct, frozen=True):
     service: dict[str, Any] | None = None
 
 
+class _ItemMeta(PartialMetadata, frozen=True, rename="camel"):
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
 class _Item(msgspec.Struct, frozen=True, rename="camel"):
     """An object of any of the kinds that are read in whole."""
 
-    metadata: PartialMetadata
+    metadata: _ItemMeta
     spec: _ApiServiceSpec = _ApiServiceSpec()
     role_ref: RoleRef = RoleRef("", "")
     subjects: tuple[RbacSubject, ...] | None = None
@@ -143,6 +155,10 @@ class PlatformReader:
             )
         objects = await self._objects()
         storage = await self._items(STORAGE_CLASS)
+        defaults = [
+            *self._defaults(STORAGE_CLASS, storage),
+            *self._defaults(INGRESS_CLASS, await self._items(INGRESS_CLASS)),
+        ]
         allowed = await self._read("subjectaccessreviews", self._review(), {})
         services = await self._items(_API_SERVICE)
         needed = needed_rights(self.names, self.account, self.published)
@@ -167,7 +183,15 @@ class PlatformReader:
             tuple(each for each in EXCESSIVE_RIGHTS if allowed.get(each)),
             await self._read("configmaps", self._distrusting(objects), ()),
             tuple(self.unread),
+            tuple(defaults),
         )
+
+    def _defaults(self, resource: Resource, classes: Iterable[_Item]) -> Iterator[ClusterObject]:
+        """Return the classes of the platform that objects have which name none."""
+        for each in classes:
+            marked = {key for key, value in each.metadata.annotations.items() if value == "true"}
+            if self.names.lcluster_label not in each.metadata.labels and marked & _DEFAULT_MARKS:
+                yield ClusterObject(resource, each.metadata)
 
     async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:
         """Return the result of a read; if it is forbidden, record that and return ``otherwise``."""

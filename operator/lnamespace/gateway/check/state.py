@@ -52,6 +52,8 @@ class PlatformState:
         None if the gateway has published none.
     unread
         The resources that the caller may not read.
+    default_classes
+        The classes of the platform that objects are given which name none.
     """
 
     names: Names
@@ -72,6 +74,7 @@ class PlatformState:
     excessive: tuple[AccountRight, ...] = ()
     distrusting: tuple[str, ...] | None = ()
     unread: tuple[str, ...] = ()
+    default_classes: tuple[ClusterObject, ...] = ()
 
     def label_of(self, found: ClusterObject) -> str:
         """Return the LCluster that an object's label names; empty without one."""
