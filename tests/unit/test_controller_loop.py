@@ -23,7 +23,7 @@ from lnamespace.settings import Settings
 from tests.unit.support.cluster import Cluster
 from tests.unit.support.desk import BINDINGS as CLUSTER_BINDINGS
 from tests.unit.support.desk import EDITOR, LAYOUT, LNS, SELF, SPACE, USERS
-from tests.unit.support.server import DEADLINE, client_of, failure
+from tests.unit.support.server import DEADLINE, client_of, failure, listening
 
 SPACES = SPACE.rpartition("/")[0]
 
@@ -148,14 +148,8 @@ async def loop() -> AsyncIterator[Loop]:
     served = Served()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", served.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0, access_log=None, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    served.url = "http://{}:{}".format(*runner.addresses[0][:2])
-    try:
+    async with listening(app) as served.url:
         yield Loop(served)
-    finally:
-        await runner.cleanup()
 
 
 BINDINGS = USERS.rpartition("/")[0]

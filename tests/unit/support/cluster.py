@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.unit.support.server import failure
+from tests.unit.support.server import failure, listening
 from tests.unit.support.structural import merged
 
 
@@ -98,11 +98,5 @@ async def cluster() -> AsyncIterator[Cluster]:
     made = Cluster()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", made.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = "http://{}:{}".format(*runner.addresses[0][:2])
-    try:
+    async with listening(app, cancelling=False) as made.url:
         yield made
-    finally:
-        await runner.cleanup()

@@ -15,7 +15,7 @@ from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
 
-from tests.unit.support.server import DEADLINE, failure
+from tests.unit.support.server import DEADLINE, failure, listening
 
 GROUP = "/apis/tenancy.loblaw.digital/v1beta1"
 
@@ -198,14 +198,8 @@ async def outbox_server() -> AsyncIterator[OutboxServer]:
     app.router.add_get(f"{GROUP}/lclusters", made.list_lclusters)
     app.router.add_get(f"{GROUP}/lnamespaces/{{name}}", made.get_lnamespace)
     app.router.add_get("/api/v1/namespaces/{name}", made.get_namespace)
-    runner = web.AppRunner(app, shutdown_timeout=0, access_log=None, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = "http://{}:{}".format(*runner.addresses[0][:2])
-    try:
+    async with listening(app) as made.url:
         yield made
-    finally:
-        await runner.cleanup()
 
 
 def queued(server: OutboxServer, record: BillingRecord) -> QueuedRecord:

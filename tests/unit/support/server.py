@@ -95,20 +95,30 @@ class Server:
 
 
 @asynccontextmanager
+async def listening(app: web.Application, *, cancelling: bool = True) -> AsyncIterator[str]:
+    """Serve an application on loopback for as long as the block lasts; yield its URL.
+
+    Without ``cancelling``, a request is carried out though its connection was cut.
+    """
+    runner = web.AppRunner(
+        app, shutdown_timeout=0, access_log=None, handler_cancellation=cancelling
+    )
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield "http://{}:{}".format(*runner.addresses[0][:2])
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
 async def serving() -> AsyncIterator[Server]:
     """Yield a server that listens for as long as the block lasts."""
     server = Server()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0, access_log=None, handler_cancellation=True)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = "http://{}:{}".format(*runner.addresses[0][:2])
-    try:
+    async with listening(app) as server.url:
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def client_of(url: str, **parts: Any) -> Client:
