@@ -79,7 +79,7 @@ starvation: $(VENV) ## What a tenant notices of another one that does its worst 
 
 thorough: $(VENV) ## All tests with the rare cases and many examples of each property; before a release
 	@$(UNIT) -m "" --hypothesis-profile=thorough
-	@$(E2E) -m ""
+	@LNAMESPACE_TESTS_COLD=1 $(E2E) -m ""
 
 soak: $(VENV) ## Everybody does what they like for MINUTES (60), and rights must be as the model says; OF=lclusters
 	@PYTHONPATH=hack $(BIN)/python -m tests.e2e.$(or $(OF),rights)_model $(if $(MINUTES),--minutes $(MINUTES)) \

@@ -9,6 +9,7 @@ import gc
 import json
 import os
 import selectors
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -96,6 +97,7 @@ def _become(asked: dict[str, Any], files: Sequence[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
@@ -103,6 +105,8 @@ def _become(asked: dict[str, Any], files: Sequence[int]) -> None:
 
 def main() -> int:
     """Serve at the socket of the first argument; in a forked process, run the command."""
+    # Ctrl-C is for the tests and for what they have started, whose ends are still to be told.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     listener = socket.socket(fileno=int(sys.argv[1]))
     for library in LIBRARIES:
         import_module(library)
