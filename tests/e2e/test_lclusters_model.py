@@ -26,6 +26,8 @@ from tests.e2e.support.waiting import Measurements, eventually, measured, settle
 
 LENGTH = 150
 """So many moves of a random play."""
+SHARES = 3
+"""Of the access reviews every third is asked at each rest; `make soak` asks all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +37,9 @@ def stage(crashing_gateway_cluster: GatewayCluster) -> Iterator[LClusterStage]:
         yield stage
 
 
-def played(stage: LClusterStage, moves: Iterable[AnyMove], name: str) -> Played:
+def played(stage: LClusterStage, moves: Iterable[AnyMove], name: str, shares: int = 1) -> Played:
     """Play, and clean up what a play that failed has left."""
-    play = LClusterPlay(stage)
+    play = LClusterPlay(stage, shares=shares)
     try:
         return play.run(moves)
     except AssertionError as difference:
@@ -50,12 +52,12 @@ def played(stage: LClusterStage, moves: Iterable[AnyMove], name: str) -> Played:
 def test_written_scenes_in_lclusters_match_the_model(
     stage: LClusterStage, measurements: Measurements
 ) -> None:
-    report = played(stage, scenes(), "what is written down")
+    report = played(stage, scenes(), "what is written down", SHARES)
     for seconds in report.settled:
         measurements.note("a few moves in LClusters to all as the model says", seconds)
     assert report.done > 60
     assert report.refused > 12
-    assert report.answers > 2000
+    assert report.answers > 1500
 
 
 @pytest.mark.thorough

@@ -59,6 +59,8 @@ class Check:
     what: str
     expected: Answer
     ask: Callable[[], Answer]
+    review: bool = False
+    """Whether it is one of the many access reviews."""
 
     def doubt(self) -> str:
         """Return what is wrong; nothing if all is well."""
@@ -130,7 +132,7 @@ def _rights(api: Api, who: str, inside: Inside, guise: Guise) -> Iterator[Check]
     for right, place in asked:
         expected = inside.may(guise, [right], place)
         what = f"{who} may {right} in {place or 'all'}"
-        yield Check(what, expected, partial(_may, api, right, place))
+        yield Check(what, expected, partial(_may, api, right, place), review=True)
 
 
 def _contents(api: Api, who: str, inside: Inside, guise: Guise) -> Iterator[Check]:

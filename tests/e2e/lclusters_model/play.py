@@ -35,10 +35,11 @@ class Played:
 class LClusterPlay:
     """One play."""
 
-    def __init__(self, stage: LClusterStage, patience: float = LONG) -> None:
+    def __init__(self, stage: LClusterStage, patience: float = LONG, shares: int = 1) -> None:
         stage.next_play()
         self._stage = stage
         self._patience = patience
+        self._shares = shares
         self._worlds = [World()]
         self._since = time.time()
         self.begun = 0
@@ -82,13 +83,19 @@ class LClusterPlay:
         unsure = world.away or world.fading & move.touched
         return True if said == {True} and not unsure else None
 
+    def _share(self, every: Sequence[Check]) -> Sequence[Check]:
+        """Return all that is to be looked at; of the many access reviews a share, in turn."""
+        turn = len(self.report.settled) % self._shares
+        numbered = enumerate(every)
+        return [each for n, each in numbered if not each.review or n % self._shares == turn]
+
     def _rest(self) -> None:
         """Wait until everything is as the model says."""
         started, world = time.monotonic(), self._worlds[-1]
         asked: Sequence[Check] | None = ()  # first the objects alone
         while True:
             since = time.time()
-            every = checks(self._stage, world, since)
+            every = self._share(checks(self._stage, world, since))
             doubts = [(each, each.doubt()) for each in (every if asked is None else asked)]
             doubtful = [each for each, doubt in doubts if doubt]
             wrong = [doubt for _, doubt in doubts if doubt] or strays(self._stage, world)
