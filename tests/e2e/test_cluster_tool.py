@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,8 @@ class Cluster:
         succeed(self.run("up"))
 
     def environment(self) -> dict[str, str]:
-        """Return what a shell has after eval of `env`."""
-        script = f'{succeed(self.run("env"))}\nprintf "%s\\n" "$KUBECONFIG" "$PATH"'
-        kubeconfig, path = succeed(run(["/bin/sh", "-c", script])).splitlines()
-        return {"KUBECONFIG": kubeconfig, "PATH": path}
+        """Return what a shell has after eval of `env`; a cluster keeps its places."""
+        return _environment(self)
 
     def kubectl(self, *arguments: str) -> str:
         """Run kubectl as its administrator; must succeed."""
@@ -74,6 +73,13 @@ class Cluster:
         """Return the command lines that name its folder; a dead process has none."""
         listing = succeed(run(["ps", "-eww", "-o", "args="])).splitlines()
         return [line for line in listing if f"={self.directory}/" in line]
+
+
+@cache
+def _environment(cluster: Cluster) -> dict[str, str]:
+    script = f'{succeed(cluster.run("env"))}\nprintf "%s\\n" "$KUBECONFIG" "$PATH"'
+    kubeconfig, path = succeed(run(["/bin/sh", "-c", script])).splitlines()
+    return {"KUBECONFIG": kubeconfig, "PATH": path}
 
 
 def run(
@@ -412,8 +418,8 @@ def test_new_user_refuses_group_system_masters(cluster: Cluster) -> None:
 
 
 def test_a_service_account_has_a_private_kubeconfig_with_a_token(cluster: Cluster) -> None:
-    command = [str(TOKEN), "kube-system", "default"]
-    kubeconfig = Path(succeed(run(command, cluster.environment())).rstrip("\n"))
+    made = run([TOKEN, "kube-system", "default"], cluster.environment())
+    kubeconfig = Path(succeed(made).rstrip("\n"))
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
     whoami = cluster.kubectl(f"--kubeconfig={kubeconfig}", "auth", "whoami", "-o", "json")
     user = json.loads(whoami)["status"]["userInfo"]
