@@ -33,6 +33,7 @@ from tests.e2e.support.thieves import Asked, asking
 from tests.e2e.support.waiting import eventually
 
 RESERVED = "--set=reservedNames={vault}"
+QUOTA = '--set-json=profiles={"default":{"resourceQuota":{"hard":{"pods":"9"}}}}'
 PARTS = ("authenticated", "controller", "ledger", "webhook", "webhook-secrets")
 
 
@@ -165,7 +166,7 @@ def test_the_authenticated_create_value_allows_and_forbids_creation(
 ) -> None:
     release.upgrade(RESERVED, "--set=authenticated.create=false")
     eventually(lambda: not may_create(mallory), what="people may still create")
-    release.upgrade(RESERVED, "--set=authenticated.create=true")
+    release.upgrade(RESERVED, QUOTA, "--set=authenticated.create=true")
     eventually(lambda: may_create(mallory), what="people may not create")
 
 
@@ -231,8 +232,6 @@ def test_a_reinstallation_can_switch_the_webhook_between_service_and_url(
 def test_a_deleted_or_weakened_policy_is_reported(
     release: Instance, admin: Api, tmp_path: Path
 ) -> None:
-    quota = '--set-json=profiles={"default":{"resourceQuota":{"hard":{"pods":"9"}}}}'
-    release.upgrade(RESERVED, quota)
     data = admin.get(ns_path(release.namespace, "configmaps", "lnamespace-controller-guards"))
     file = tmp_path / "guards.json"
     file.write_text(data["data"]["guards.json"])
@@ -253,7 +252,7 @@ def test_a_deleted_or_weakened_policy_is_reported(
         assert "it is not there" in log
         assert "it was changed: webhooks[0].objectSelector" in log
         admin.patch(CONFIGURATIONS[0], [ASKED_ALWAYS], JSON_PATCH)
-        release.upgrade(RESERVED, quota)
+        release.upgrade(RESERVED, QUOTA)
         eventually(lambda: not missing(watcher))
         assert "cannot be compared" not in watcher.log()
     finally:

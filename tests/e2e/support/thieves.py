@@ -31,7 +31,7 @@ from tests.e2e.support.tenants import manifest
 
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 
-_PAUSE = 0.004
+_PAUSE = 0.01
 """Seconds: hundreds of requests in the second in which a guard is not seen, and time for others."""
 
 Ask = Callable[[Api], Object | None]
