@@ -20,7 +20,7 @@ from tests.bigquery import Fault, Kind, StandIn
 from tests.ledger.rows import applied
 
 REQUEST_SECONDS = 1.0
-RETRY_SECONDS = 3.0
+RETRY_SECONDS = 1.5
 PATIENT_SECONDS = 60.0
 """Where an answer comes in the end: on a busy machine it is late, and asked for again."""
 

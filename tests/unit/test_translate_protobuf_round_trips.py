@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from lnamespace.translate.protocol import protobuf
 from lnamespace.translate.protocol.protobuf.decoding import SCALAR_ZEROS
 from lnamespace.translate.protocol.protobuf.schema import message_schema, schema_file
@@ -27,11 +27,14 @@ KINDS = [
     "resource.k8s.io/v1 ResourceSlice",
 ]
 
+EXAMPLES = max(15, settings().max_examples // 3)
+
 
 @pytest.mark.parametrize("key", KINDS)
 def test_an_object_of_each_kind_round_trips_through_protobuf(key: str) -> None:
     api_version, kind = key.split(" ")
 
+    @settings(max_examples=EXAMPLES)
     @given(objects_of(schema_file().kinds[key], 4))
     def comes_back(fields: dict[str, Any]) -> None:
         value = {"kind": kind, "apiVersion": api_version} | fields

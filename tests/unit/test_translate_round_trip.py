@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import answer_down, request_up
 
@@ -109,8 +108,8 @@ def encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-@pytest.mark.parametrize("plural", KINDS)
-@given(objects(namespaced=True))
+@settings(max_examples=2 * settings().max_examples)
+@given(st.sampled_from(KINDS), objects(namespaced=True))
 def test_a_namespaced_object_round_trips_through_translation(
     plural: str, own: dict[str, Any]
 ) -> None:
@@ -119,8 +118,8 @@ def test_a_namespaced_object_round_trips_through_translation(
     assert list(json.loads(below).items()) == list(own.items())
 
 
-@pytest.mark.parametrize("plural", CLUSTER_SCOPED)
-@given(objects(namespaced=False))
+@settings(max_examples=2 * settings().max_examples)
+@given(st.sampled_from(CLUSTER_SCOPED), objects(namespaced=False))
 def test_a_cluster_scoped_object_round_trips_through_translation(
     plural: str, own: dict[str, Any]
 ) -> None:
