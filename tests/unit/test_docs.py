@@ -112,6 +112,7 @@ def leaves(values: dict[str, object], path: str = "") -> Iterator[str]:
             yield path + key
 
 
+@pytest.mark.thorough
 def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     done = build(DOCS, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

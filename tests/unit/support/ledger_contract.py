@@ -83,8 +83,8 @@ def test_no_rows_are_no_work(ledger: Ledger) -> None:
 
 
 def test_more_rows_than_a_statement_can_carry(ledger: Ledger) -> None:
-    rows = [applied(f"u{number}", 1, 0) for number in range(450)]
-    assert (ledger.append(rows), ledger.append(rows)) == (450, 0)
+    rows = [applied(f"u{number}", 1, 0) for number in range(230)]
+    assert (ledger.append(rows), ledger.append(rows)) == (230, 0)
 
 
 def test_text_comes_out_as_it_went_in(ledger: Ledger) -> None:
