@@ -17,6 +17,10 @@ WHO = ("--reason", "ticket 7", "--by", "fin@example.com")
 Correct = Callable[..., tuple[int, str]]
 
 
+DECIDED_HERE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+"""Of what is decided before a statement is sent, which is alike in every database."""
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     made = DATABASES[request.param](tmp_path)
@@ -93,6 +97,7 @@ def test_the_time_of_a_deletion_is_corrected(url: str, correct: Correct) -> None
     assert {row["event_id"] for row in events(url)} >= {"u/DELETE", "u/DELETE/1", "u/DELETE/2"}
 
 
+@DECIDED_HERE
 @pytest.mark.parametrize(
     "at", ["2026-03-07T00:00:00Z", "2026-03-07 00:00 UTC", "2026-03-06T20:00:00-04:00"]
 )
@@ -116,6 +121,7 @@ def test_a_correction_can_be_corrected(url: str, correct: Correct) -> None:
     assert known(url)[0] == ("8", 0, 4)
 
 
+@DECIDED_HERE
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -188,6 +194,7 @@ def successor(url: str) -> list[tuple[str, float, float | None]]:
     return known(url)
 
 
+@DECIDED_HERE
 @pytest.mark.parametrize(
     ("event", "at", "said"),
     [
