@@ -20,6 +20,8 @@ from tests.e2e.support.tenants import manifest
 from tests.e2e.support.waiting import Measurements, eventually, settled
 
 RESERVED = "--set=reservedNames={vault}"
+_PAUSE = 0.05
+"""Seconds between two of them, for each is a Namespace with all that belongs to it."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def load(release: Instance, who: Person, stem: str) -> Iterator[Load]:
     told, done = Load(), threading.Event()
 
     def work() -> None:
-        while not done.is_set():
+        while not done.wait(_PAUSE):
             name, started = f"{stem}-{len(told.made) + len(told.refused)}", time.monotonic()
             try:
                 who.api.create(release.path(), manifest(name))
