@@ -14,24 +14,24 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 
 
-class _Version(msgspec.Struct, frozen=True):
+class _ServedVersion(msgspec.Struct, frozen=True):
     version: str
 
 
-class _Group(msgspec.Struct, frozen=True):
-    versions: tuple[_Version, ...] = ()
+class _ServedGroup(msgspec.Struct, frozen=True):
+    versions: tuple[_ServedVersion, ...] = ()
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _ServedResource(msgspec.Struct, frozen=True):
     name: str
 
 
-class _Resources(msgspec.Struct, frozen=True):
-    resources: tuple[_Named, ...] = ()
+class _ServedResources(msgspec.Struct, frozen=True):
+    resources: tuple[_ServedResource, ...] = ()
 
 
-_group = msgspec.json.Decoder(_Group)
-_resources = msgspec.json.Decoder(_Resources)
+_group = msgspec.json.Decoder(_ServedGroup)
+_resources = msgspec.json.Decoder(_ServedResources)
 
 
 async def in_another_version(client: Client, kind: Resource) -> Resource | None:

@@ -5,7 +5,7 @@ The option ``users_role`` has the flag ``--users-role`` and the environment vari
 
 - :mod:`~lnamespace.settings.options`: all options; they are defined in
   :mod:`~lnamespace.settings.tenancy_options`, :mod:`~lnamespace.settings.gateway_options` and
-  :mod:`~lnamespace.settings.ledger_options`.
+  :mod:`~lnamespace.settings.ledger_options`, by :mod:`~lnamespace.settings.definition`.
 - :mod:`~lnamespace.settings.checks`: what their values must be.
 - :mod:`~lnamespace.settings.loading`: their values from flags and the environment.
 """

@@ -23,31 +23,31 @@ _MOST = 512
 """Characters of the webhook's own words: they are kept in etcd, and read by every watch."""
 
 
-class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+class _MarkCondition(msgspec.Struct, frozen=True, rename="camel"):
     type: str = ""
     reason: str = ""
     last_transition_time: str | None = None
 
 
-class _Status(msgspec.Struct, frozen=True):
-    conditions: tuple[_Condition, ...] | None = None
+class _MarkStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[_MarkCondition, ...] | None = None
 
 
-class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+class _MarkedMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     deletion_timestamp: str = ""
 
 
-class _Definition(msgspec.Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    status: _Status = _Status()
+class _MarkedDefinition(msgspec.Struct, frozen=True):
+    metadata: _MarkedMeta = _MarkedMeta()
+    status: _MarkStatus = _MarkStatus()
 
     @property
-    def conditions(self) -> tuple[_Condition, ...]:
+    def conditions(self) -> tuple[_MarkCondition, ...]:
         return self.status.conditions or ()
 
 
-_definition = msgspec.json.Decoder(_Definition)
+_definition = msgspec.json.Decoder(_MarkedDefinition)
 
 
 def tenant_of_definition(name: str) -> str:
@@ -98,7 +98,7 @@ async def unmark(client: Client, name: str) -> None:
             await _patch(client, _path(name), found, at)
 
 
-def _is_mark(condition: _Condition) -> bool:
+def _is_mark(condition: _MarkCondition) -> bool:
     return condition.type == TYPE and condition.reason == REASON
 
 
@@ -113,7 +113,7 @@ def _path(name: str) -> str:
     return CUSTOM_RESOURCE_DEFINITION.path(name)
 
 
-async def _read(client: Client, name: str) -> _Definition | None:
+async def _read(client: Client, name: str) -> _MarkedDefinition | None:
     try:
         found = decode(_definition, await client.get(_path(name)))
     except NotFound:
@@ -122,7 +122,11 @@ async def _read(client: Client, name: str) -> _Definition | None:
 
 
 async def _patch(
-    client: Client, path: str, found: _Definition, operation: dict[str, Any], value: Any = None
+    client: Client,
+    path: str,
+    found: _MarkedDefinition,
+    operation: dict[str, Any],
+    value: Any = None,
 ) -> None:
     at = "/metadata/resourceVersion"
     unchanged = {"op": "test", "path": at, "value": found.metadata.resource_version}

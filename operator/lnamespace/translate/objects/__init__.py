@@ -12,6 +12,7 @@
   :mod:`~lnamespace.translate.objects.last_applied`.
 - :mod:`~lnamespace.translate.objects.confinement`: objects that would act on the whole cluster.
 - :mod:`~lnamespace.translate.objects.default_classes`: the class of an object that names none.
+- :mod:`~lnamespace.translate.objects.load_balancers`: addresses that a tenant's own ones write.
 - :mod:`~lnamespace.translate.objects.synthetic_objects`: objects that exist in the gateway alone.
 - :mod:`~lnamespace.translate.objects.texts`: texts for people, by
   :mod:`~lnamespace.translate.objects.text_names` and
