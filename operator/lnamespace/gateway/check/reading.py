@@ -35,6 +35,7 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.model.names import Names
 from lnamespace.translate.discovery.published import Published
+from lnamespace.translate.objects.default_classes import PLATFORM_MARKS
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
@@ -42,13 +43,6 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _AUTHORITIES = "kube-root-ca.crt"
 """The ConfigMap with the CAs that programs in pods trust."""
-_DEFAULT_MARKS = frozenset(
-    {
-        "ingressclass.kubernetes.io/is-default-class",
-        "storageclass.beta.kubernetes.io/is-default-class",
-        "storageclass.kubernetes.io/is-default-class",
-    }
-)
 _AT_ONCE = 10
 
 T = TypeVar("T")
@@ -190,7 +184,7 @@ class PlatformReader:
         """Return the classes of the platform that objects have which name none."""
         for each in classes:
             marked = {key for key, value in each.metadata.annotations.items() if value == "true"}
-            if self.names.lcluster_label not in each.metadata.labels and marked & _DEFAULT_MARKS:
+            if self.names.lcluster_label not in each.metadata.labels and marked & PLATFORM_MARKS:
                 yield ClusterObject(resource, each.metadata)
 
     async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:

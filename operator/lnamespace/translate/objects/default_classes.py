@@ -18,16 +18,20 @@ from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 
-_MARKS: Mapping[GroupResource, frozenset[str]] = {
-    INGRESS_CLASSES: frozenset({RenamedKey("ingressclass.kubernetes.io/is-default-class").kept_as}),
-    STORAGE_CLASSES: frozenset(
-        {
-            RenamedKey("storageclass.kubernetes.io/is-default-class").kept_as,
-            RenamedKey("storageclass.beta.kubernetes.io/is-default-class").kept_as,
-        }
+_KEYS: Mapping[GroupResource, tuple[str, ...]] = {
+    INGRESS_CLASSES: ("ingressclass.kubernetes.io/is-default-class",),
+    STORAGE_CLASSES: (
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
     ),
 }
-"""The keys of the annotations by which a class is the default, as they are kept upstream."""
+"""The keys of the annotations by which a class is the default."""
+PLATFORM_MARKS = frozenset(key for keys in _KEYS.values() for key in keys)
+"""Those of all kinds."""
+_MARKS: Mapping[GroupResource, frozenset[str]] = {
+    classes: frozenset(RenamedKey(key).kept_as for key in keys) for classes, keys in _KEYS.items()
+}
+"""The same keys as they are kept upstream for classes of tenants."""
 DEFAULT_MARKS = frozenset[str]().union(*_MARKS.values())
 """Those of all kinds."""
 
