@@ -1,4 +1,4 @@
-"""A kind is found in the version in which the API server serves it."""
+"""A request for a kind is sent in the version in which the API server serves the kind."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from lnamespace.errors import NotFound
 from lnamespace.kube.resources import PERSISTENT_VOLUME, Resource
-from lnamespace.kube.served import in_another_version
+from lnamespace.kube.served import in_served_version
 
 KIND = Resource("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses")
 
@@ -32,6 +32,13 @@ def discovery(*versions: str, serving: str) -> dict[str, Any]:
     }
 
 
+async def older(kind: Resource) -> str:
+    """Return the version of a kind, which is not served as v1."""
+    if kind.version == "v1":
+        raise NotFound("no such path", status=404)
+    return kind.version
+
+
 @pytest.mark.parametrize(
     ("documents", "found"),
     [
@@ -42,9 +49,8 @@ def discovery(*versions: str, serving: str) -> dict[str, Any]:
     ],
 )
 async def test_a_kind_is_found_in_the_version_that_is_served(documents: Any, found: str) -> None:
-    served = await in_another_version(cast(Any, Discovery(documents)), KIND)
-    assert (served.version if served else "") == found
+    assert await in_served_version(cast(Any, Discovery(documents)), KIND, older) == (found or None)
 
 
 async def test_a_kind_of_the_core_api_has_one_version() -> None:
-    assert await in_another_version(cast(Any, Discovery({})), PERSISTENT_VOLUME) is None
+    assert await in_served_version(cast(Any, Discovery({})), PERSISTENT_VOLUME, older) is None

@@ -19,6 +19,6 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.prefixed` - list and delete cluster-scoped objects by their prefix.
 * :mod:`~lnamespace.kube.lease` - leader election.
 * :mod:`~lnamespace.kube.pages` - lists page by page, each of a bounded size.
-* :mod:`~lnamespace.kube.served` - the version in which a kind is served.
+* :mod:`~lnamespace.kube.served` - requests for a kind in the version in which it is served.
 * :mod:`~lnamespace.kube.backoff` - delays between tries.
 """

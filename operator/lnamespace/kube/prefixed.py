@@ -29,7 +29,7 @@ from lnamespace.kube.resources import (
     VOLUME_ATTRIBUTES_CLASS,
     Resource,
 )
-from lnamespace.kube.served import in_another_version
+from lnamespace.kube.served import in_served_version
 
 _ADMISSION = "admissionregistration.k8s.io"
 _STORAGE = "storage.k8s.io"
@@ -151,17 +151,14 @@ class PrefixedObjects:
         return [each for found in lists for each in found]
 
     async def _list(self, kind: Resource, selector: str) -> list[ClusterObject]:
-        try:
-            return await self._list_in(kind, selector)
-        except NotFound:
-            other = await in_another_version(self.client, kind)
-            return await self._list_in(other, selector) if other else []
-
-    async def _list_in(self, kind: Resource, selector: str) -> list[ClusterObject]:
         params = {"labelSelector": selector} if selector else {}
-        pages = list_pages(self.client.list_metadata, kind.path(), _pages, params)
-        found = [item.metadata async for page in pages for item in page.items or ()]
-        return [ClusterObject(kind, metadata) for metadata in found]
+
+        async def list_in(kind: Resource) -> list[ClusterObject]:
+            pages = list_pages(self.client.list_metadata, kind.path(), _pages, params)
+            found = [item.metadata async for page in pages for item in page.items or ()]
+            return [ClusterObject(kind, metadata) for metadata in found]
+
+        return await in_served_version(self.client, kind, list_in) or []
 
     async def _delete(self, found: ClusterObject) -> ClusterError | None:
         if found.metadata.deletion_timestamp:

@@ -1,10 +1,12 @@
-"""Find the version in which the API server serves a kind.
+"""Ask for a kind in the version in which the API server serves it.
 
 A kind is served as v1 since some Kubernetes, and before in an alpha or beta version, if at all. Its
 objects are the same, whichever version they were written in.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import msgspec
 
@@ -12,6 +14,8 @@ from lnamespace.errors import NotFound
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
+
+T = TypeVar("T")
 
 
 class _ServedVersion(msgspec.Struct, frozen=True):
@@ -34,14 +38,27 @@ _group = msgspec.json.Decoder(_ServedGroup)
 _resources = msgspec.json.Decoder(_ServedResources)
 
 
-async def in_another_version(client: Client, kind: Resource) -> Resource | None:
-    """Return a kind in another version that is served; None if there is none.
+async def in_served_version(
+    client: Client, kind: Resource, request: Callable[[Resource], Awaitable[T]]
+) -> T | None:
+    """Send a request about a kind, and send it again in another version if there is no such path.
+
+    Return the answer; None if the API server does not serve the kind.
 
     Raises
     ------
     ClusterError
         The API server does not answer or refuses.
     """
+    try:
+        return await request(kind)
+    except NotFound:
+        other = await _in_another_version(client, kind)
+        return await request(other) if other else None
+
+
+async def _in_another_version(client: Client, kind: Resource) -> Resource | None:
+    """Return a kind in another version that is served; None if there is none."""
     path = f"/apis/{kind.group}"
     if not kind.group:
         return None  # the core API has one version

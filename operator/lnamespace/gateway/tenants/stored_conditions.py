@@ -19,7 +19,7 @@ from lnamespace.kube.metadata import ListMeta, PartialMetadata
 from lnamespace.kube.pages import list_pages
 from lnamespace.kube.prefixed import FIRST_KINDS
 from lnamespace.kube.resources import Resource
-from lnamespace.kube.served import in_another_version
+from lnamespace.kube.served import in_served_version
 from lnamespace.model.lcluster import tenant_of_name
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import (
@@ -85,20 +85,13 @@ class StoredConditions:
         while True:
             for kind in _KINDS:
                 try:
-                    await self._renew_all(kind)
+                    await in_served_version(self.client, kind, self._renew_all)
                 except ClusterError as error:
                     about = {"kind": kind.kind, "error": str(error)}
                     log.warning("stored match conditions may be old", extra=about)
             await asyncio.sleep(SECONDS)
 
     async def _renew_all(self, kind: Resource) -> None:
-        try:
-            await self._renew_in(kind)
-        except NotFound:
-            if other := await in_another_version(self.client, kind):
-                await self._renew_in(other)
-
-    async def _renew_in(self, kind: Resource) -> None:
         params = {"labelSelector": self.label}
         async for page in list_pages(self.client.get, kind.path(), _pages, params):
             for each in page.items or ():
