@@ -17,7 +17,8 @@
 - :mod:`~lnamespace.translate.protocol.patch_directives`: of strategic merge patches.
 - :mod:`~lnamespace.translate.protocol.request_json`: bodies of any encoding as JSON:
   :mod:`~lnamespace.translate.protocol.protobuf`,
-  :mod:`~lnamespace.translate.protocol.yaml_bodies`.
+  :mod:`~lnamespace.translate.protocol.yaml_bodies` with their
+  :mod:`~lnamespace.translate.protocol.yaml_scalars`.
   :mod:`~lnamespace.translate.protocol.yaml_answers`: JSON as YAML.
 - :mod:`~lnamespace.translate.protocol.repeated`: keys that are written twice.
 - :mod:`~lnamespace.translate.protocol.status`: refusals in Kubernetes' own words, as Go quotes
