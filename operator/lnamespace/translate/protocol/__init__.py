@@ -1,7 +1,8 @@
 """Read and write Kubernetes' API as any cluster speaks it, without tenants.
 
-- :mod:`~lnamespace.translate.protocol.request`: a request, from method, path and query, with one
-  of the :mod:`~lnamespace.translate.protocol.verbs`;
+- :mod:`~lnamespace.translate.protocol.request`: a request, from method, path
+  (:mod:`~lnamespace.translate.protocol.request_paths`) and query, with one of the
+  :mod:`~lnamespace.translate.protocol.verbs`;
   :mod:`~lnamespace.translate.protocol.percent` and :mod:`~lnamespace.translate.protocol.numbers`
   read them.
 - :mod:`~lnamespace.translate.protocol.resources`: the resources, with the

@@ -1,15 +1,19 @@
 """Parse a request: its method, path and query.
 
-The rules are those of RequestInfoFactory in k8s.io/apiserver/pkg/endpoints/request, but strict: a
-path that two parsers could read differently is refused. A segment is decoded once, after the path
-was split, so that an encoded slash never begins a new segment.
+The rules are those of RequestInfoFactory in k8s.io/apiserver/pkg/endpoints/request, but strict.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lnamespace.translate.protocol.percent import decode_component, refuse_path_segment
+from lnamespace.translate.protocol.percent import decode_component
+from lnamespace.translate.protocol.request_paths import (
+    ResourcePath,
+    plain_path,
+    resource_path,
+    split_path,
+)
 from lnamespace.translate.protocol.resources import (
     GroupResource,
     ResourceTable,
@@ -42,13 +46,7 @@ VERBS = {
 }
 REPEATABLE = frozenset({"command", "ports", "dryRun"})
 """Parameters that are lists; of any other, the API server reads the first and ignores the rest."""
-NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
-VERBS_IN_PATHS = frozenset({"proxy", "watch"})
-"""Segments that are verbs in deprecated paths, such as ``/api/v1/watch/pods``."""
 _GO_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|[uµ\u03bc]s|ms|s|m|h))+)", re.ASCII)
-_PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
-"""A segment with nothing to decode or to refuse, as most are. A leading dot may mean another
-directory, and any text may follow ``proxy``."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class ResourceRequest:
 
     def parameter(self, key: str) -> str | None:
         """Return the first value of a query parameter, or None."""
-        return next((value for name, value in self.query if name == key), None)
+        return _parameter(self.query, key)
 
 
 @dataclass(frozen=True)
@@ -97,19 +95,6 @@ class PathRequest:
     verb: str
     path: str
     query: Query = ()
-
-
-@dataclass(frozen=True)
-class _ResourcePath:
-    """The segments of a path to objects, decoded but for the tail."""
-
-    group: str
-    version: str
-    namespace: str
-    plural: str
-    name: str
-    subresource: str
-    tail: str
 
 
 def parse_request(
@@ -132,36 +117,18 @@ def parse_request(
     if not target.isascii() or not target.isprintable() or " " in target:
         raise bad_request("the target of a request has characters that must be encoded")
     raw_path, _, raw_query = target.partition("?")
-    segments = _segments(raw_path)
+    segments = split_path(raw_path)
     query = tuple(_parameters(raw_query))
-    path = _resource_path(segments)
+    path = resource_path(segments)
     if path is None:
         _refuse_repeated(query)
         _refuse_timeout(query)
-        return PathRequest(method.lower(), _plain_path(segments), query)
+        return PathRequest(method.lower(), plain_path(segments), query)
     if path.subresource != "proxy":
         _refuse_repeated(query)
         if not _watches(query):
             _refuse_timeout(query)
     return _resource_request(method, path, query, resources, f"{tenant}-")
-
-
-def _segments(raw_path: str) -> list[str]:
-    """Return the encoded segments of a path, the last of them empty after a final slash."""
-    if not raw_path.startswith("/"):
-        raise bad_request("the path of a request begins with a slash")
-    if set(raw_path) & set("#\\"):
-        raise bad_request("the path of a request has characters that must be encoded")
-    return raw_path[1:].split("/") if raw_path != "/" else []
-
-
-def _plain_path(segments: Sequence[str]) -> str:
-    """Return a path decoded; only its last segment may be empty."""
-    decoded = [decode_component(each) for each in segments]
-    for index, segment in enumerate(decoded):
-        if segment or index != len(decoded) - 1:
-            refuse_path_segment(segment)
-    return "/" + "/".join(decoded)
 
 
 def _parameters(raw_query: str) -> Iterator[tuple[str, str]]:
@@ -174,6 +141,10 @@ def _parameters(raw_query: str) -> Iterator[tuple[str, str]]:
             )
 
 
+def _parameter(query: Query, key: str) -> str | None:
+    return next((value for name, value in query if name == key), None)
+
+
 def _refuse_repeated(query: Query) -> None:
     keys = [key for key, _ in query if key not in REPEATABLE]
     if len(keys) != len(set(keys)):
@@ -182,69 +153,14 @@ def _refuse_repeated(query: Query) -> None:
 
 def _refuse_timeout(query: Query) -> None:
     """Refuse a timeout that is no duration, as the API server does; not all requests reach it."""
-    timeout = next((value for key, value in query if key == "timeout"), "")
+    timeout = _parameter(query, "timeout")
     if timeout and not _GO_DURATION.fullmatch(timeout):
         why = f'time: invalid duration "{timeout}"'
         raise bad_request(f"invalid timeout specified in the request URL - {why}")
 
 
-def _resource_path(segments: Sequence[str]) -> _ResourcePath | None:
-    """Return the parts of a path to objects, or None for another path."""
-    prefix = segments[0] if segments else ""
-    length = {"api": 3, "apis": 4}.get(prefix)
-    if length is None or len([each for each in segments if each]) < length:
-        return None
-    decoded = _decoded_head(segments)
-    group = decoded.pop(1) if prefix == "apis" else ""
-    version, rest = decoded[1], decoded[2:]
-    if rest[0] in VERBS_IN_PATHS:
-        raise no_such_path()
-    namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
-        namespace, rest = rest[1], rest[2:]
-    plural, name, subresource, *more = [*rest, "", ""] if len(rest) < 3 else rest
-    if more and any(more):
-        raise no_such_path()
-    behind = segments[len(decoded) + (prefix == "apis") :] if subresource == "proxy" else ()
-    tail = "".join(f"/{each}" for each in behind)
-    return _ResourcePath(group, version, namespace, plural, name, subresource, tail)
-
-
-def _decoded_head(segments: Sequence[str]) -> list[str]:
-    """Return the segments decoded, up to a subresource ``proxy`` if there is one."""
-    if all(map(_PLAIN_SEGMENT.fullmatch, segments)):
-        return list(segments)
-    decoded: list[str] = []
-    last = len(segments) - 1
-    for index, segment in enumerate(segments):
-        text = decode_component(segment)
-        if text or index != last:
-            refuse_path_segment(text)
-            decoded.append(text)
-        if text == "proxy" and _is_subresource(decoded):
-            _check_tail(segments[index + 1 :])
-            break
-    return decoded
-
-
-def _is_subresource(decoded: Sequence[str]) -> bool:
-    """Return whether the last segment is a subresource."""
-    rest = decoded[2 if decoded[0] == "api" else 3 :]
-    if rest[:1] == ["namespaces"] and len(rest) > 2:
-        rest = rest[2:]
-    return len(rest) == 3
-
-
-def _check_tail(segments: Sequence[str]) -> None:
-    """Refuse a tail that a server on the way could read as a path outside of the proxy."""
-    for segment in segments:
-        text = decode_component(segment)
-        if not text.isprintable() or {".", ".."} & set(text.replace("\\", "/").split("/")):
-            raise bad_request("the path behind a proxy has a segment that is not allowed")
-
-
 def _resource_request(
-    method: str, path: _ResourcePath, query: Query, resources: ResourceTable, prefix: str
+    method: str, path: ResourcePath, query: Query, resources: ResourceTable, prefix: str
 ) -> ResourceRequest:
     resource = _served(path, resources)
     namespace, in_pod = _without_prefix(path.namespace, prefix)
@@ -272,7 +188,7 @@ def _resource_request(
     return request
 
 
-def _served(path: _ResourcePath, resources: ResourceTable) -> ResourceType:
+def _served(path: ResourcePath, resources: ResourceTable) -> ResourceType:
     """Return the resource of a path, if it is served there."""
     resource = resources.by_plural(path.group, path.plural)
     if (
@@ -301,7 +217,7 @@ def _selected_without_prefix(query: Query, prefix: str) -> tuple[Query, bool]:
 
     A client in a pod watches its own Namespace by the name that its token's volume has.
     """
-    selector = next((value for key, value in query if key == "fieldSelector"), "")
+    selector = _parameter(query, "fieldSelector") or ""
     if f"={prefix}" not in selector:
         return query, False
     terms = tuple(
@@ -314,7 +230,7 @@ def _selected_without_prefix(query: Query, prefix: str) -> tuple[Query, bool]:
     return (*kept, ("fieldSelector", render_field_selector(terms))), True
 
 
-def _verb(method: str, path: _ResourcePath, query: Query) -> str:
+def _verb(method: str, path: ResourcePath, query: Query) -> str:
     verb = VERBS.get(method, "")
     if method == "HEAD" and not path.name:
         return ""  # a list has none
@@ -326,7 +242,7 @@ def _verb(method: str, path: _ResourcePath, query: Query) -> str:
 
 
 def _watches(query: Query) -> bool:
-    return query_flag(next((value for key, value in query if key == "watch"), None))
+    return query_flag(_parameter(query, "watch"))
 
 
 def query_flag(value: str | None) -> bool:
