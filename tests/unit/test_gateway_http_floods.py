@@ -204,7 +204,7 @@ async def test_a_request_takes_the_memory_that_is_counted(sent: bytes, counted: 
             await writer.drain()
             await until(lambda: connection.arriving and connection.held == counted)
             await asyncio.sleep(0.05)
-            assert memory() < (counted or connection._head_size) * 1.5 + 50_000  # noqa: SLF001
+            assert memory() < (counted or connection._request.head_size) * 1.5 + 50_000  # noqa: SLF001
         writer.transport.abort()
 
 

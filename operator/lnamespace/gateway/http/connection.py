@@ -10,23 +10,24 @@ from typing import Protocol, cast
 
 import httptools
 
+from lnamespace.gateway.http.arriving import (
+    ArrivingRequest,
+    UnacceptableRequest,
+    headers_too_large,
+)
 from lnamespace.gateway.http.exchange import Exchange, Handler
 from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
 from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.messages import HEADER_SIZE, HttpRequest, encode_response_head
+from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
 from lnamespace.translate.protocol.status import ApiStatus
 
 log = logging.getLogger(__name__)
 
-
 _STEP = 8 * 1024
 """Bytes that are parsed before it is checked whether they complete a request: those after it wait
 as bytes, which take a tenth of the memory of parsed requests."""
-_PARTS, _PART_BYTES = 4096, 16
-"""The parts of a body that may be of any size, and the least bytes of further ones on average. Each
-takes a third of a microsecond, whose thread is everybody's, before it is known who sends."""
 _LINGER = 0.5
 """Seconds that a connection stays open after a refusal, as net/http has it."""
 
@@ -85,12 +86,7 @@ class ClientConnection(asyncio.Protocol):
         self._reset()
 
     def _reset(self) -> None:
-        self._target = b""
-        self._headers: list[tuple[str, str]] = []
-        self._body = bytearray()
-        """Not a list of its parts: a chunk of 2 bytes would take 60."""
-        self._parts = 0
-        self._head_size = 0
+        self._request = ArrivingRequest(self._limits)
         self.arriving = False
 
     # Called by asyncio.
@@ -154,50 +150,33 @@ class ClientConnection(asyncio.Protocol):
     def on_url(self, part: bytes) -> None:
         """Append a part of the request target."""
         self._unparsed = 0
-        self._target += part
-        self._grow(len(part))
+        self._request.add_target(part)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Append a header."""
         self._unparsed = 0
-        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
-        self._grow(len(name) + len(value) + HEADER_SIZE)
+        self._request.add_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Answer ``Expect: 100-continue``, and refuse any other expectation."""
-        expected = [value.lower() for key, value in self._headers if key == "expect"]
-        if expected and expected != ["100-continue"]:
-            raise _Unacceptable(417, "ExpectationFailed", "Expect is for 100-continue")
-        if expected:
+        if self._request.expects_continue():
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
         """Append a part of the body."""
         self._unparsed = 0
-        if len(self._body) + len(part) > self._limits.body:
-            why = f"Request entity too large: limit is {self._limits.body}"
-            raise _Unacceptable(413, "RequestEntityTooLarge", why)
-        self._parts += 1
-        if self._parts > _PARTS + len(self._body) // _PART_BYTES:
-            raise _Unacceptable(400, "BadRequest", "the chunks of the body are too small")
+        self._request.add_body(part)
         if not self._server.hold(self, len(part)):
-            raise _Unacceptable(
-                503, "ServiceUnavailable", "too many bodies are arriving; try again"
-            )
-        self._body += part
+            why = "too many bodies are arriving; try again"
+            raise UnacceptableRequest(503, "ServiceUnavailable", why)
 
     def on_message_complete(self) -> None:
         """Queue the request; start to answer if none is being answered."""
         self.arriving = False
+        method, version = self._parser.get_method(), self._parser.get_http_version()
+        upgrade = self._parser.should_upgrade()
         self._queue.append(
-            HttpRequest(
-                self._parser.get_method().decode("latin-1"),
-                self._target.decode("latin-1"),
-                tuple(self._headers),
-                bytes(self._body),
-                self._parser.should_upgrade(),
-                self._parser.get_http_version(),
-            )
+            self._request.complete(method.decode("latin-1"), version, upgrade=upgrade)
         )
         self._reset()
         if self.task is None:
@@ -205,14 +184,9 @@ class ClientConnection(asyncio.Protocol):
 
     # The rest.
 
-    def _grow(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > self._limits.head:
-            raise _headers_too_large()
-
     def _confirm_progress(self) -> None:
         if self._unparsed > self._limits.head:
-            raise _headers_too_large()
+            raise headers_too_large()
 
     def _keep(self, data: bytes) -> None:
         self._early += data
@@ -238,11 +212,11 @@ class ClientConnection(asyncio.Protocol):
             self._early += data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
             cause = error.__context__
-            if isinstance(cause, _Unacceptable):
+            if isinstance(cause, UnacceptableRequest):
                 self._refuse(cause.status)
             else:
                 self._refuse(ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1"))
-        except _Unacceptable as error:
+        except UnacceptableRequest as error:
             self._refuse(error.status)
 
     def _refuse(self, status: ApiStatus) -> None:
@@ -345,16 +319,6 @@ class ClientConnection(asyncio.Protocol):
     def idle(self) -> bool:
         """Return whether nothing is being answered."""
         return self.task is None
-
-
-class _Unacceptable(Exception):
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.status = ApiStatus(code, reason, message)
-
-
-def _headers_too_large() -> _Unacceptable:
-    return _Unacceptable(431, "RequestHeaderFieldsTooLarge", "the headers are too large")
 
 
 def _keeps(request: HttpRequest) -> bool:
