@@ -28,7 +28,8 @@ Besides tenants' requests:
 - :mod:`~lnamespace.gateway.mine`: the endpoint for the platform's own cluster, for people who
   have LNamespaces.
 - :mod:`~lnamespace.gateway.check`: the command ``lnamespace gateway check``.
-- :mod:`~lnamespace.gateway.process`: starts all of this, and ends it.
+- :mod:`~lnamespace.gateway.process`: starts all of this, and ends it;
+  :mod:`~lnamespace.gateway.parts`: makes its parts as the options say.
 - :mod:`~lnamespace.gateway.supervisor`: several of such processes at the same ports, each a
   :mod:`~lnamespace.gateway.worker` behind a :mod:`~lnamespace.gateway.worker_channel`.
 """
