@@ -5,8 +5,8 @@ import time
 
 import pytest
 from hypothesis import given, strategies
+from lnamespace.translate.objects.context import NAMES_OF_AN_OBJECT
 from lnamespace.translate.objects.texts import text_down
-from lnamespace.translate.objects.translators import NAMES_OF_AN_OBJECT
 
 from tests.unit.support.translation import ACME, TYPES, down
 

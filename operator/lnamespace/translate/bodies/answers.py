@@ -14,6 +14,7 @@ from lnamespace.translate.bodies.tables import table_down
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import OWN_BODIES, translator_of
 from lnamespace.translate.objects.confinement import confines
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.involved import object_of_member
 from lnamespace.translate.objects.last_applied import last_applied_down
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
@@ -23,7 +24,6 @@ from lnamespace.translate.objects.translators import (
     Encoded,
     ForeignObject,
     ObjectTranslator,
-    TranslationContext,
     object_of,
     text_of,
 )

@@ -7,8 +7,9 @@ from msgspec import Raw
 from msgspec.json import Decoder, encode
 
 from lnamespace.translate.objects.confinement import confine, confines, restore
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import is_namespaces, name_of
-from lnamespace.translate.objects.translators import Encoded, TranslationContext, object_of
+from lnamespace.translate.objects.translators import Encoded, object_of
 
 _decode = Decoder(dict[str, Any]).decode
 _decode_members = Decoder(dict[str, Raw]).decode

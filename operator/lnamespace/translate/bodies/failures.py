@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from lnamespace.translate.bodies.text_values import values_down
 from lnamespace.translate.objects.confinement.ownership import written_fields
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.texts import text_down
 from lnamespace.translate.objects.translators import (
     Encoded,
     ObjectTranslator,
-    TranslationContext,
     list_of,
     object_of,
     text_of,

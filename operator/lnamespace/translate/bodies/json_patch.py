@@ -15,6 +15,7 @@ from lnamespace.translate.bodies.partial_objects import keeps_originals
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import translation_context, translator_of
 from lnamespace.translate.objects.confinement import confine_operations, confines
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.labels import TenantSelector, reserved
 from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
 from lnamespace.translate.objects.match_rules import SPELL_NAMES, MatchRuleTranslator
@@ -24,14 +25,7 @@ from lnamespace.translate.objects.references import (
     ReferenceTranslator,
     SubjectTranslator,
 )
-from lnamespace.translate.objects.translators import (
-    FieldRule,
-    KeyTranslator,
-    Leaf,
-    TranslationContext,
-    UpOnly,
-    text_of,
-)
+from lnamespace.translate.objects.translators import FieldRule, KeyTranslator, Leaf, UpOnly, text_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import ApiStatus, Refused, bad_request
 

@@ -13,13 +13,13 @@ from lnamespace.translate.objects.confinement import confines
 from lnamespace.translate.objects.confinement.certificates import MappedSigner
 from lnamespace.translate.objects.confinement.kinds import rules_of
 from lnamespace.translate.objects.confinement.rules import PinnedField
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.labels import TenantSelector
 from lnamespace.translate.objects.metadata import is_cluster_roles, is_namespaces
 from lnamespace.translate.objects.translators import (
     Encoded,
     FieldRule,
     ObjectTranslator,
-    TranslationContext,
     UpOnly,
     list_of,
     object_of,

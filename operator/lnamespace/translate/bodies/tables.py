@@ -12,12 +12,12 @@ from msgspec.json import Decoder, decode, encode
 from lnamespace.translate.bodies.cells import PRINTED_NAMES, Speller, any_column_speller
 from lnamespace.translate.names.tenant_view import TenantView, is_provisioned
 from lnamespace.translate.objects.confinement.certificates import requester_of
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
 from lnamespace.translate.objects.totals import printed_totals
 from lnamespace.translate.objects.translators import (
     Encoded,
     ForeignObject,
-    TranslationContext,
     list_of,
     object_of,
     text_of,

@@ -18,7 +18,8 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import rule_at
 from lnamespace.translate.objects.confinement.kinds import rules_of
 from lnamespace.translate.objects.confinement.rules import MappedField, Path
-from lnamespace.translate.objects.translators import FieldRule, ForeignObject, TranslationContext
+from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.translators import FieldRule, ForeignObject
 
 _OPINION = re.compile(r"(?:Invalid value|Not found|Duplicate value|Unsupported value): (?=\")")
 _PATH = re.compile(r"(?<![\w.\]-])([A-Za-z][\w.-]*(?:\[[^\]\s]*\][\w.-]*)*): $")

@@ -1,7 +1,8 @@
 """Translate objects: the values of each kind that are spelled differently upstream.
 
 - :mod:`~lnamespace.translate.objects.catalogue`: the translator of each resource.
-- :mod:`~lnamespace.translate.objects.translators`: what a translator is;
+- :mod:`~lnamespace.translate.objects.translators`: the kinds of translators, which go by the
+  :mod:`~lnamespace.translate.objects.context` of a request;
   :mod:`~lnamespace.translate.objects.paths`: translators as tables.
 - :mod:`~lnamespace.translate.objects.fields`: the tables of Kubernetes' own kinds.
 - :mod:`~lnamespace.translate.objects.spellings`: rules for single values;

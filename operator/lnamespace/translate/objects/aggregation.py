@@ -10,14 +10,9 @@ from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
 from lnamespace.model.names import LCLUSTER_KEYS
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator, name_of
-from lnamespace.translate.objects.translators import (
-    Encoded,
-    TranslationContext,
-    list_of,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.translators import Encoded, list_of, object_of, text_of
 
 MEMBER = "aggregationRule"
 KEPT_AS = LCLUSTER_KEYS + "aggregation-rule"

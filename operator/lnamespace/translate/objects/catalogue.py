@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.aggregation import ClusterRoleTranslator
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.fields.cluster import (
     ACCESS,
     ADMISSION,
@@ -30,13 +31,7 @@ from lnamespace.translate.objects.metadata import (
 from lnamespace.translate.objects.references import refuse_foreign_claim
 from lnamespace.translate.objects.spellings import API_VERSION
 from lnamespace.translate.objects.tokens import SecretTranslator
-from lnamespace.translate.objects.translators import (
-    Encoded,
-    FieldRule,
-    ObjectTranslator,
-    TranslationContext,
-    object_of,
-)
+from lnamespace.translate.objects.translators import Encoded, FieldRule, ObjectTranslator, object_of
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import forbidden
 

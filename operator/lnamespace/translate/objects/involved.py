@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.kube.resources import DEFAULT_NAMESPACE
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.references import referenced_type
-from lnamespace.translate.objects.translators import Encoded, TranslationContext, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, object_of, text_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
-from lnamespace.translate.objects.translators import FieldRule, Leaf, TranslationContext, text_of
+from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.translators import FieldRule, Leaf, text_of
 
 
 @dataclass(frozen=True)

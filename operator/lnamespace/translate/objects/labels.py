@@ -11,6 +11,7 @@ from typing import Any
 
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.model.names import LCLUSTER_KEYS
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.keys import (
     MANAGER,
     key_down,
@@ -22,7 +23,6 @@ from lnamespace.translate.objects.translators import (
     FieldRule,
     ForeignObject,
     Leaf,
-    TranslationContext,
     list_of,
     object_of,
     text_of,

@@ -9,14 +9,9 @@ from collections.abc import Callable
 from msgspec import DecodeError, Raw
 from msgspec.json import encode
 
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import name_of
-from lnamespace.translate.objects.translators import (
-    Encoded,
-    ForeignObject,
-    TranslationContext,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of, text_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MARK = LAST_APPLIED.encode()

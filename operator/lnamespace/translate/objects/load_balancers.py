@@ -12,15 +12,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.spellings import INGRESS_CLASS_NAME
-from lnamespace.translate.objects.translators import (
-    Encoded,
-    Leaf,
-    TranslationContext,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.translators import Encoded, Leaf, object_of, text_of
 
 SUFFIX = ".lcluster.invalid"
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"

@@ -10,15 +10,9 @@ from msgspec.json import Decoder
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement import confines, prefixes_items
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.labels import OWN_KEYS_BYTES
-from lnamespace.translate.objects.translators import (
-    Encoded,
-    Leaf,
-    TranslationContext,
-    list_of,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.translators import Encoded, Leaf, list_of, object_of, text_of
 
 FIELD = "f:"
 """The beginning of the key of a member; the rest is the member's own key."""

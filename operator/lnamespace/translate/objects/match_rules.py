@@ -13,12 +13,12 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.spellings import GROUP
 from lnamespace.translate.objects.translators import (
     Encoded,
     Leaf,
     ListTranslator,
-    TranslationContext,
     list_of,
     object_of,
     text_of,

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.translate.names.tenant_view import CRDS
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.keys import MANAGER, key_down, own_key_up, role_key_up
 from lnamespace.translate.objects.labels import AnnotationsTranslator, LabelsTranslator, is_null
 from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
@@ -27,7 +28,6 @@ from lnamespace.translate.objects.translators import (
     FieldRule,
     ListTranslator,
     ObjectTranslator,
-    TranslationContext,
     UpOnly,
     object_of,
     text_of,

@@ -4,18 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.spellings import (
     PRIORITY_CLASS_NAME,
     VOLUME_ATTRIBUTES_CLASS_NAME,
     NameOf,
 )
-from lnamespace.translate.objects.translators import (
-    Leaf,
-    TranslationContext,
-    list_of,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.translators import Leaf, list_of, object_of, text_of
 
 _CLASSES = {
     "PriorityClass": PRIORITY_CLASS_NAME,

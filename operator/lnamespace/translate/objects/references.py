@@ -7,6 +7,7 @@ from typing import Any
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.spellings import (
     API_VERSION,
     CLUSTER_ROLE_NAME,
@@ -20,7 +21,6 @@ from lnamespace.translate.objects.translators import (
     ForeignObject,
     KeepsKeys,
     Leaf,
-    TranslationContext,
     list_of,
     object_of,
     text_of,

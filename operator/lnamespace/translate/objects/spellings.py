@@ -5,13 +5,8 @@ from typing import Any
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.translators import (
-    ForeignObject,
-    Leaf,
-    Spelling,
-    TranslationContext,
-    text_of,
-)
+from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.translators import ForeignObject, Leaf, Spelling, text_of
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import forbidden
 

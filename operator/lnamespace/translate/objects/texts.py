@@ -12,11 +12,12 @@ from lnamespace.model.names import CLUSTERS_NAMESPACE
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.policy_expressions import policy_expression_down
 from lnamespace.translate.objects.confinement.volumes import empty_class
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.keys import private_domain
 from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import AT_MOST, names_down
-from lnamespace.translate.objects.translators import Leaf, TranslationContext, object_of, text_of
+from lnamespace.translate.objects.translators import Leaf, object_of, text_of
 
 
 @lru_cache(maxsize=4096)

@@ -4,8 +4,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
-from lnamespace.translate.objects.translators import Encoded, TranslationContext, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, object_of, text_of
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 

@@ -7,13 +7,8 @@ from msgspec.json import encode
 
 from lnamespace.model.names import SHARE_QUOTA
 from lnamespace.model.quantities import ShownTotals
-from lnamespace.translate.objects.translators import (
-    Encoded,
-    TranslationContext,
-    list_of,
-    object_of,
-    text_of,
-)
+from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.translators import Encoded, list_of, object_of, text_of
 
 _PRINTED = re.compile(r"([^\s,]+): [^\s,]+")
 """A resource with its used and hard amounts in a cell."""

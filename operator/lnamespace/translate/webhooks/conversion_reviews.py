@@ -8,7 +8,8 @@ from msgspec import Raw
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import translator_of
-from lnamespace.translate.objects.translators import Encoded, ForeignObject, TranslationContext
+from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.translators import Encoded, ForeignObject
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_members
