@@ -19,8 +19,8 @@ from lnamespace.translate.objects.translators import (
     Encoded,
     FieldRule,
     ForeignObject,
-    KeepsKeys,
     Leaf,
+    ObjectTranslator,
     list_of,
     object_of,
     text_of,
@@ -44,47 +44,31 @@ _MEMBERS: dict[str, FieldRule] = {
 
 
 @dataclass(frozen=True)
-class ReferenceTranslator(KeepsKeys):
+class ReferenceTranslator(ObjectTranslator):
     """The translation of references with ``apiVersion`` or ``apiGroup``, ``kind`` and ``name``.
 
     A kind that the tenant is not served keeps its name.
     """
 
     rules: Mapping[str, FieldRule] = field(default_factory=lambda: _MEMBERS)
-    changes_only_with_tenant_name = True
 
     def up(self, value: Any, context: TranslationContext) -> Any:
-        """Return a reference in upstream spelling."""
+        """Return a reference in upstream spelling, without the repeats of a key."""
         members = object_of(value)
         return value if members is None else self.members_up(members, context)
 
     def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate the members of a reference in place, and return them."""
         resource = referenced_type(members, context.view)
-        for key, rule in self.rules.items():
-            if key in members:
-                members[key] = rule.up(members[key], context)
+        super().members_up(members, context)
         _rename(members, resource, context.view.name_up)
         return members
 
-    def down(self, value: Any, context: TranslationContext) -> Any:
-        """Return a reference in tenant spelling."""
-        if context.tenant_bytes not in bytes(value):
-            return value
-        members = object_of(value)
-        return value if members is None else self.members_down(members, context)
-
     def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate the members of a reference in place, and return them."""
-        for key, rule in self.rules.items():
-            if key in members:
-                members[key] = rule.down(members[key], context)
+        super().members_down(members, context)
         _rename(members, referenced_type(members, context.view), partial(_name_down, context.view))
         return members
-
-    def child(self, key: str) -> FieldRule | None:
-        """Return the rule of a member; that of the name needs the kind beside it."""
-        return self.rules.get(key)
 
 
 REFERENCE = ReferenceTranslator()
