@@ -15,7 +15,6 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import OWN_BODIES, translator_of
 from lnamespace.translate.objects.confinement import confines
 from lnamespace.translate.objects.context import TranslationContext
-from lnamespace.translate.objects.involved import object_of_member
 from lnamespace.translate.objects.last_applied import last_applied_down
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.spellings import API_VERSION
@@ -24,7 +23,9 @@ from lnamespace.translate.objects.translators import (
     Encoded,
     ForeignObject,
     ObjectTranslator,
+    object_at,
     object_of,
+    text_at,
     text_of,
 )
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -57,8 +58,8 @@ class AnswerTranslator:
         ForeignObject
             The answer is one object, which is not this tenant's.
         """
-        kind = text_of(members.get("kind", b"null"))
-        version = text_of(members.get("apiVersion", b"null")) or ""
+        kind = text_at(members, "kind")
+        version = text_at(members, "apiVersion")
         if kind == "Status" and version == "v1":
             return status_down(members, self._context, self._translator)
         if kind == "Table" and version.startswith("meta.k8s.io/"):
@@ -161,13 +162,13 @@ def _is_selected(members: Encoded, terms: tuple[FieldTerm, ...]) -> bool:
 
     Metadata alone lacks the fields, and a bookmark of a watch has no name: both pass.
     """
-    is_metadata = text_of(members.get("kind", b"null")) == "PartialObjectMetadata"
-    if is_metadata or "name" not in object_of_member(members, "metadata"):
+    is_metadata = text_at(members, "kind") == "PartialObjectMetadata"
+    if is_metadata or "name" not in object_at(members, "metadata"):
         return True
     found = {}
     for term in terms:
         member, _, key = term.field.partition(".")
-        value = object_of_member(members, member).get(key, "")
+        value = object_at(members, member).get(key, "")
         found[term.field] = value if isinstance(value, str) else text_of(value) or ""
     return all(term.matches(found) for term in terms)
 

@@ -9,7 +9,7 @@ from msgspec.json import Decoder, encode
 from lnamespace.translate.objects.confinement import confine, confines, restore
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import is_namespaces, name_of
-from lnamespace.translate.objects.translators import Encoded, object_of
+from lnamespace.translate.objects.translators import Encoded, object_at, object_of
 
 _decode = Decoder(dict[str, Any]).decode
 _decode_members = Decoder(dict[str, Raw]).decode
@@ -30,7 +30,7 @@ def restored(members: Encoded, context: TranslationContext) -> Encoded:
         # Their managed fields must be restored too, unless these are nested too deeply.
         with suppress(RecursionError):
             return _restored(members, context)
-    metadata = object_of(members.get("metadata", b"null")) or {}
+    metadata = object_at(members, "metadata")
     fields = metadata.pop("managedFields", None)  # the most of many objects, and never confined
     if fields is None:
         return _restored(members, context)

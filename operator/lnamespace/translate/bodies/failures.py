@@ -17,6 +17,7 @@ from lnamespace.translate.objects.translators import (
     ObjectTranslator,
     list_of,
     object_of,
+    text_at,
     text_of,
 )
 from lnamespace.translate.protocol.resources import ResourceType
@@ -33,7 +34,7 @@ def status_down(
         The translator of the request's objects, for quoted values of their fields.
     """
     details = object_of(members.get("details", b"null"))
-    if details is not None and text_of(members.get("reason", b"null")) == "Conflict":
+    if details is not None and text_at(members, "reason") == "Conflict":
         _name_written_fields(members, details, context.resource)
     texts = _Texts(context, translator)
     if details is not None:
@@ -122,15 +123,15 @@ def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
     """Return the details in tenant spelling, and how the texts are translated."""
     context = texts.context
     view = context.view
-    group = view.group_down(text_of(details.get("group", b"null")) or "") or ""
+    group = view.group_down(text_at(details, "group")) or ""
     if group:
         details["group"] = group
-    name = text_of(details.get("name", b"null"))
+    name = text_at(details, "name")
     resource = _resource(details, group, context)
     below = name and resource and view.name_down(resource, name)
     if below:
         details["name"] = below
-    texts = dataclasses.replace(texts, group=group, renamed=(name or "", below or name or ""))
+    texts = dataclasses.replace(texts, group=group, renamed=(name, below or name))
     causes = list_of(details.get("causes", b"null"))
     if causes is not None:
         details["causes"] = [_cause_down(each, texts) for each in causes]
@@ -139,7 +140,7 @@ def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
 
 def _resource(details: Encoded, group: str, context: TranslationContext) -> ResourceType | None:
     """Return the type of the object in the details, whose ``kind`` may be the plural."""
-    kind = text_of(details.get("kind", b"null")) or ""
+    kind = text_at(details, "kind")
     resources = context.view.resources
     return resources.by_plural(group, kind) or resources.by_kind(group, kind)
 
@@ -148,7 +149,7 @@ def _cause_down(value: object, texts: _Texts) -> object:
     cause = object_of(value)
     if cause is None:
         return value
-    field = text_of(cause.get("field", b"null")) or ""
+    field = text_at(cause, "field")
     texts.translate(cause, "message", field)
     texts.translate(cause, "field")
     return cause

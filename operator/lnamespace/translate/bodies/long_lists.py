@@ -12,7 +12,7 @@ from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of, text_at
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.verbs import SELECTING_VERBS
 
@@ -146,7 +146,7 @@ def _list_members(request: ResourceRequest, body: bytes) -> Encoded | None:
         return None
     try:
         members = at_any_depth(_members, body)
-        kind = text_of(members.get("kind", b"null")) or ""
+        kind = text_at(members, "kind")
     except (MsgspecError, RecursionError):
         return None
     listed = kind.endswith("List") and "items" in members
@@ -155,9 +155,9 @@ def _list_members(request: ResourceRequest, body: bytes) -> Encoded | None:
 
 def _is_table(members: Encoded) -> bool:
     """Return whether the members are a table's: kubectl asks for tables of every list."""
-    version = text_of(members.get("apiVersion", b"null")) or ""
+    version = text_at(members, "apiVersion")
     of_tables = version.startswith("meta.k8s.io/") and "rows" in members
-    return of_tables and text_of(members.get("kind", b"null")) == "Table"
+    return of_tables and text_at(members, "kind") == "Table"
 
 
 def _items(members: Encoded, key: str) -> list[Raw] | None:

@@ -8,7 +8,7 @@ import re
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES, TenantView
-from lnamespace.translate.objects.translators import Encoded, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, object_at, text_at
 from lnamespace.translate.protocol.policies import is_reserved_group
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
@@ -48,9 +48,9 @@ def refuse_names(request: ResourceRequest, members: Encoded, view: TenantView) -
     resource = request.resource
     if resource.namespaced or request.subresource or request.verb not in {"create", "patch"}:
         return
-    metadata = object_of(members.get("metadata", b"null")) or {}
-    name = text_of(metadata.get("name", b"null")) or ""
-    stem = text_of(metadata.get("generateName", b"null")) or ""
+    metadata = object_at(members, "metadata")
+    name = text_at(metadata, "name")
+    stem = text_at(metadata, "generateName")
     if request.verb == "create" and name in view.published.get(resource.group_resource, ()):
         raise already_exists(resource.group_resource, name)
     if resource.group_resource == CRDS:
@@ -87,8 +87,7 @@ def _refuse_name(resource: ResourceType, name: str, stem: str, view: TenantView)
 
 
 def _refuse_foreign_group(members: Encoded, name: str, view: TenantView) -> None:
-    spec = object_of(members.get("spec", b"null")) or {}
-    group = text_of(spec.get("group", b"null")) or ""
+    group = text_at(object_at(members, "spec"), "group")
     # An apply of labels alone has no group.
     if group and is_reserved_group(group):
         why = f'the API group "{group}" is built in'

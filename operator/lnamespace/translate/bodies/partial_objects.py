@@ -23,6 +23,7 @@ from lnamespace.translate.objects.translators import (
     UpOnly,
     list_of,
     object_of,
+    text_at,
     text_of,
 )
 from lnamespace.translate.protocol.patch_directives import (
@@ -75,7 +76,7 @@ class PartialBody:
 
     def replaces(self, members: Encoded) -> bool:
         """Return whether the patch replaces the whole object."""
-        return self.strategic and text_of(members.get(PATCH, b"null")) == "replace"
+        return self.strategic and text_at(members, PATCH) == "replace"
 
     def prepared(self, members: Encoded, translator: ObjectTranslator) -> Encoded:
         """Return the patch with its directives in upstream spelling.

@@ -19,7 +19,9 @@ from lnamespace.translate.objects.translators import (
     Encoded,
     ForeignObject,
     list_of,
+    object_at,
     object_of,
+    text_at,
     text_of,
 )
 
@@ -81,9 +83,7 @@ def _printed_metadata(row: Encoded, above: Encoded | None, context: TranslationC
 
 
 def _metadata(item: Encoded) -> Any:
-    metadata = item.get("metadata")
-    members = metadata if isinstance(metadata, dict) else object_of(metadata or b"{}") or {}
-    return decode(encode({**members, "managedFields": None}))
+    return decode(encode({**object_at(item, "metadata"), "managedFields": None}))
 
 
 def _differing_texts(above: Any, below: Any) -> Iterator[tuple[str, str]]:
@@ -109,9 +109,8 @@ def _printed_requester(row: Encoded, context: TranslationContext) -> Encoded:
 
     The API server prints the gateway. The tables of a watch do not always have the columns.
     """
-    item = object_of(row.get("object", b"null")) or {}
-    found = object_of((object_of(item.get("metadata", b"{}")) or {}).get("annotations", b"{}"))
-    kept = {key: text_of(each) for key, each in (found or {}).items()}
+    metadata = object_at(object_at(row, "object"), "metadata")
+    kept = {key: text_of(each) for key, each in object_at(metadata, "annotations").items()}
     user = requester_of(kept, context.view).get("username", "")
     cells = list_of(row.get("cells", b"null"))
     if cells is None or len(cells) <= _REQUESTOR:
@@ -139,7 +138,7 @@ def _column_names(members: Encoded) -> list[str]:
         columns = _decode_columns(members.get("columnDefinitions", b"[]"))
     except ValidationError:
         return []
-    return [text_of(each.get("name", b"null")) or "" for each in columns]
+    return [text_at(each, "name") for each in columns]
 
 
 def _row(

@@ -12,7 +12,14 @@ from msgspec.json import encode
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator, name_of
-from lnamespace.translate.objects.translators import Encoded, list_of, object_of, text_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    list_of,
+    object_at,
+    object_of,
+    text_at,
+    text_of,
+)
 
 MEMBER = "aggregationRule"
 KEPT_AS = LCLUSTER_KEYS + "aggregation-rule"
@@ -60,12 +67,8 @@ def _served_rules(members: Encoded, context: TranslationContext) -> list[Encoded
 
 def _annotate(members: Encoded, rule: Raw) -> None:
     """Store a rule in the annotations of an object whose metadata was translated."""
-    metadata = members.get("metadata")
-    if not isinstance(metadata, dict):
-        metadata = object_of(metadata if metadata is not None else b"{}") or {}
-    annotations = metadata.get("annotations")
-    if not isinstance(annotations, dict):
-        annotations = object_of(annotations if annotations is not None else b"{}") or {}
+    metadata = object_at(members, "metadata")
+    annotations = object_at(metadata, "annotations")
     text = bytes(rule).decode()
     kept = None if text.strip() == "null" else text
     members["metadata"] = metadata | {"annotations": annotations | {KEPT_AS: kept}}
@@ -73,11 +76,9 @@ def _annotate(members: Encoded, rule: Raw) -> None:
 
 def _kept(members: Encoded) -> Raw | None:
     """Return the kept rule; None if the annotation was overwritten with something else."""
-    metadata = object_of(members["metadata"]) or {}
-    annotations = object_of(metadata.get("annotations", b"{}")) or {}
-    text = text_of(annotations.get(KEPT_AS, b"null"))
+    text = text_at(object_at(object_at(members, "metadata"), "annotations"), KEPT_AS)
     try:
         is_rule = text and object_of(text.encode()) is not None
     except DecodeError:
         return None
-    return Raw(text.encode()) if text and is_rule else None
+    return Raw(text.encode()) if is_rule else None

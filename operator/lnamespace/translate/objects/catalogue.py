@@ -31,7 +31,7 @@ from lnamespace.translate.objects.metadata import (
 from lnamespace.translate.objects.references import refuse_foreign_claim
 from lnamespace.translate.objects.spellings import API_VERSION
 from lnamespace.translate.objects.tokens import SecretTranslator
-from lnamespace.translate.objects.translators import Encoded, FieldRule, ObjectTranslator, object_of
+from lnamespace.translate.objects.translators import Encoded, FieldRule, ObjectTranslator, object_at
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import forbidden
 
@@ -58,7 +58,7 @@ class VolumeTranslator(WholeObjectTranslator):
         """Translate a volume in place and return it."""
         name = name_of(members)
         if name and not name.startswith(context.view.prefix):
-            spec = object_of(members.get("spec", b"{}")) or {}
+            spec = object_at(members, "spec")
             refuse_foreign_claim(spec.get("claimRef", b"{}"), context)
         return super().members_down(members, context)
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.rules import RenamedKey
-from lnamespace.translate.objects.translators import Encoded, object_of
+from lnamespace.translate.objects.translators import Encoded, object_at
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
@@ -92,9 +92,8 @@ def with_default_class(members: Encoded, resource: ResourceType, view: TenantVie
     name = view.default_classes.get(field.classes, "") if field else ""
     if field is None or not name:
         return members
-    spec = object_of(members.get("spec", b"null")) or {}
-    metadata = object_of(members.get("metadata", b"null")) or {}
-    annotations = object_of(metadata.get("annotations", b"null")) or {}
+    spec = object_at(members, "spec")
+    annotations = object_at(object_at(members, "metadata"), "annotations")
     named = bytes(spec.get(field.name, b"null")).strip() != b"null"
     if named or field.annotation in annotations:
         return members

@@ -6,13 +6,12 @@ reference must have the Event's own: the gateway adds it there, and removes it o
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from lnamespace.kube.resources import DEFAULT_NAMESPACE
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.references import referenced_type
-from lnamespace.translate.objects.translators import Encoded, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, object_at, object_of, text_at
 
 
 @dataclass(frozen=True)
@@ -24,12 +23,12 @@ class EventTranslator(WholeObjectTranslator):
     def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate an Event in place and return it."""
         about = object_of(members.get(self.subject, b"null"))
-        lacks_namespace = about is not None and not _namespace(about)
+        lacks_namespace = about is not None and not text_at(about, "namespace")
         super().members_up(members, context)
         reference = members.get(self.subject)
         if lacks_namespace and isinstance(reference, dict):
-            metadata = object_of_member(members, "metadata")
-            namespace = _namespace(metadata) or context.namespace
+            metadata = object_at(members, "metadata")
+            namespace = text_at(metadata, "namespace") or context.namespace
             if namespace == context.view.namespace_up(DEFAULT_NAMESPACE):
                 reference["namespace"] = namespace
         return members
@@ -43,18 +42,3 @@ class EventTranslator(WholeObjectTranslator):
             if resource is not None and not resource.namespaced:
                 reference.pop("namespace", None)
         return members
-
-
-def object_of_member(members: Encoded, key: str) -> Encoded:
-    """Return a member that is an object, decoded or not; an empty one if it is none."""
-    value: Any = members.get(key)
-    if isinstance(value, dict):
-        return value
-    return object_of(value if value is not None else b"{}") or {}
-
-
-def _namespace(members: Encoded) -> str:
-    value = members.get("namespace")
-    if value is None or isinstance(value, str):
-        return value or ""
-    return text_of(value) or ""

@@ -11,7 +11,13 @@ from msgspec.json import encode
 
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import name_of
-from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of, text_of
+from lnamespace.translate.objects.translators import (
+    Encoded,
+    ForeignObject,
+    object_at,
+    object_of,
+    text_at,
+)
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MARK = LAST_APPLIED.encode()
@@ -31,8 +37,8 @@ def last_applied_down(
     if _MARK not in bytes(metadata) or context.tenant_bytes not in bytes(metadata):
         return members
     found = object_of(metadata) or {}
-    annotations = object_of(found.get("annotations", b"null")) or {}
-    text = text_of(annotations.get(LAST_APPLIED, b"null")) or ""
+    annotations = object_at(found, "annotations")
+    text = text_at(annotations, LAST_APPLIED)
     try:
         applied = object_of(Raw(text.encode()))
     except (DecodeError, RecursionError):
@@ -51,6 +57,5 @@ def _is_upstream(applied: Encoded, name: str, context: TranslationContext) -> bo
     """Return whether an object is in upstream spelling, by its namespace or its own name."""
     if not context.resource.namespaced:
         return name_of(applied) == name
-    metadata = object_of(applied.get("metadata", b"{}")) or {}
-    namespace = text_of(metadata.get("namespace", b"null")) or ""
+    namespace = text_at(object_at(applied, "metadata"), "namespace")
     return namespace.startswith(context.view.prefix)

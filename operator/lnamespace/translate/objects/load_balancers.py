@@ -15,7 +15,7 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
 from lnamespace.translate.objects.spellings import INGRESS_CLASS_NAME
-from lnamespace.translate.objects.translators import Encoded, Leaf, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, Leaf, object_at, object_of, text_at
 
 SUFFIX = ".lcluster.invalid"
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
@@ -49,11 +49,11 @@ class BalancedAddress(Leaf):
     def up(self, value: Any, context: TranslationContext) -> Any:
         """Return the entry without an address; one that is none stays, and is refused."""
         entry = object_of(value)
-        address = text_of(entry.get("ip", b"null")) if entry else None
-        if entry is None or not address or not _is_address(address):
+        address = text_at(entry or {}, "ip")
+        if entry is None or not _is_address(address):
             return value
-        mode = text_of(entry.get("ipMode", b"null")) or _MODE
-        host = text_of(entry.get("hostname", b"null")) or ""
+        mode = text_at(entry, "ipMode") or _MODE
+        host = text_at(entry, "hostname")
         name = (address.lower().translate(_IN_A_NAME), mode.lower(), host, context.view.tenant)
         others = {key: each for key, each in entry.items() if key not in {"ip", "ipMode"}}
         return others | {"hostname": ".".join(filter(None, name)) + SUFFIX}
@@ -61,8 +61,7 @@ class BalancedAddress(Leaf):
     def down(self, value: Any, context: TranslationContext) -> Any:
         """Return the entry with the address that the tenant wrote."""
         entry = object_of(value)
-        name = text_of(entry.get("hostname", b"null")) if entry else None
-        found = _written(context.view.tenant).fullmatch(name or "")
+        found = _written(context.view.tenant).fullmatch(text_at(entry or {}, "hostname"))
         if entry is None or found is None:
             return value
         below = {"ip": found[1].translate(_IN_AN_ADDRESS)}
@@ -103,13 +102,12 @@ class BalancedTranslator(WholeObjectTranslator):
         if spec is None:
             return False
         if context.resource.plural == "services":
-            return not text_of(spec.get("loadBalancerClass", b"null"))
-        named = text_of(spec.get("ingressClassName", b"null")) or _annotated_class(members)
+            return not text_at(spec, "loadBalancerClass")
+        named = text_at(spec, "ingressClassName") or _annotated_class(members)
         published = context.view.published.get(INGRESS_CLASS_NAME.resource.group_resource, ())
         return named in published
 
 
 def _annotated_class(members: Encoded) -> str:
-    metadata = object_of(members.get("metadata", b"null")) or {}
-    annotations = object_of(metadata.get("annotations", b"null")) or {}
-    return text_of(annotations.get(CLASS_ANNOTATION, b"null")) or ""
+    annotations = object_at(object_at(members, "metadata"), "annotations")
+    return text_at(annotations, CLASS_ANNOTATION)

@@ -21,6 +21,7 @@ from lnamespace.translate.objects.translators import (
     ListTranslator,
     list_of,
     object_of,
+    text_at,
     text_of,
 )
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
@@ -91,7 +92,7 @@ class _NamedKinds:
             if (each.group in groups or _ANY in groups)
             and (each.plural in plurals or _ANY in plurals)
         ]
-        reach = text_of(rule.get("scope", b"null"))
+        reach = text_at(rule, "scope")
         known = {each.plural for each in found} >= plurals and _ANY not in groups | plurals
         prefixed = tuple(each for each in found if _is_prefixed(each) and reach != "Namespaced")
         plain = any(not _is_prefixed(each) for each in found)

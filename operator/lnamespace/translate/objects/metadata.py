@@ -29,8 +29,9 @@ from lnamespace.translate.objects.translators import (
     ListTranslator,
     ObjectTranslator,
     UpOnly,
+    object_at,
     object_of,
-    text_of,
+    text_at,
 )
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.status import bad_request
@@ -77,7 +78,7 @@ class MetadataTranslator(ObjectTranslator):
 
     def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate metadata in place, without members that are then empty, and return it."""
-        if context.published and text_of(members.get("name", b"null")) in context.published:
+        if context.published and text_at(members, "name") in context.published:
             return _published_down(members)
         super().members_down(members, context)
         members.pop("selfLink", None)
@@ -171,15 +172,14 @@ class WholeObjectTranslator(ObjectTranslator):
 
 def name_of(members: Encoded) -> str:
     """Return the name in the metadata of an object that is not translated yet; empty if none."""
-    metadata = object_of(members.get("metadata", b"{}")) or {}
-    return text_of(metadata.get("name", b"null")) or ""
+    return text_at(object_at(members, "metadata"), "name")
 
 
 def _published_down(members: Encoded) -> Encoded:
     """Return the metadata of a published object, without details of the platform."""
     shown = {key: each for key, each in members.items() if key not in PLATFORMS_OWN}
     for member, allowed in PUBLISHED_KEYS.items():
-        present = object_of(members.get(member, b"{}")) or {}
+        present = object_at(members, member)
         if kept := {key: each for key, each in present.items() if key.startswith(allowed)}:
             shown[member] = kept
     return shown

@@ -10,7 +10,7 @@ from lnamespace.translate.objects.spellings import (
     VOLUME_ATTRIBUTES_CLASS_NAME,
     NameOf,
 )
-from lnamespace.translate.objects.translators import Leaf, list_of, object_of, text_of
+from lnamespace.translate.objects.translators import Leaf, list_of, object_of, text_at
 
 _CLASSES = {
     "PriorityClass": PRIORITY_CLASS_NAME,
@@ -35,7 +35,7 @@ def _translated(value: Any, translate: Callable[[NameOf, Any], Any]) -> Any:
     requirement = object_of(value)
     if requirement is None:
         return value
-    rule = _CLASSES.get(text_of(requirement.get("scopeName", b"null")) or "")
+    rule = _CLASSES.get(text_at(requirement, "scopeName"))
     names = list_of(requirement.get("values", b"null"))
     if rule is not None and names is not None:
         requirement["values"] = [translate(rule, each) for each in names]

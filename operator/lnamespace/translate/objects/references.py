@@ -23,7 +23,7 @@ from lnamespace.translate.objects.translators import (
     ObjectTranslator,
     list_of,
     object_of,
-    text_of,
+    text_at,
 )
 from lnamespace.translate.protocol.quoting import go_quote
 from lnamespace.translate.protocol.resources import ResourceType, ServingPolicy
@@ -88,17 +88,10 @@ def _name_down(view: TenantView, resource: ResourceType, name: str) -> str | Non
 
 def referenced_type(members: Encoded, view: TenantView) -> ResourceType | None:
     """Return the type of a reference in tenant spelling, or None if it is not served."""
-    kind = _text(members, "kind")
-    version = _text(members, "apiVersion")
-    group = version.rpartition("/")[0] if version else _text(members, "apiGroup")
+    kind = text_at(members, "kind")
+    version = text_at(members, "apiVersion")
+    group = version.rpartition("/")[0] if version else text_at(members, "apiGroup")
     return view.resources.by_kind(group, kind)
-
-
-def _text(members: Encoded, key: str) -> str:
-    value = members.get(key)
-    if value is None or isinstance(value, str):
-        return value or ""
-    return text_of(value) or ""
 
 
 def _rename(
@@ -106,7 +99,7 @@ def _rename(
     resource: ResourceType | None,
     spell: Callable[[ResourceType, str], str | None],
 ) -> None:
-    name = _text(members, "name")
+    name = text_at(members, "name")
     if resource is None or resource.namespaced or not name:
         return
     members["name"] = spell(resource, name) or name
@@ -130,7 +123,7 @@ class OwnersTranslator(Leaf):
         if context.tenant_bytes not in raw and domain.encode() not in raw:
             return value
         owners = [object_of(each) or {} for each in list_of(value) or []]
-        shown = [each for each in owners if not _text(each, "apiVersion").startswith(domain)]
+        shown = [each for each in owners if not text_at(each, "apiVersion").startswith(domain)]
         return [OWNER.members_down(each, context) for each in shown]
 
     def child(self, key: str) -> FieldRule | None:
@@ -151,7 +144,7 @@ class SubjectTranslator(Leaf):
         if "namespace" in subject:
             subject["namespace"] = NAMESPACE_SPELLING.up(subject["namespace"], context)
         spell = {"User": context.view.user_up, "Group": context.view.user_group_up}
-        return _named(subject, spell.get(_text(subject, "kind")))
+        return _named(subject, spell.get(text_at(subject, "kind")))
 
     def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a subject in tenant spelling."""
@@ -163,7 +156,7 @@ class SubjectTranslator(Leaf):
         if "namespace" in subject:
             subject["namespace"] = NAMESPACE_SPELLING.down(subject["namespace"], context)
         spell = {"User": context.view.user_down, "Group": context.view.user_group_down}
-        return _named(subject, spell.get(_text(subject, "kind")))
+        return _named(subject, spell.get(text_at(subject, "kind")))
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of the namespace; that of the name needs the kind beside it."""
@@ -171,7 +164,7 @@ class SubjectTranslator(Leaf):
 
 
 def _named(subject: Encoded, spell: Callable[[str], str | None] | None) -> Encoded:
-    name = _text(subject, "name")
+    name = text_at(subject, "name")
     if spell is not None and name:
         subject["name"] = spell(name) or name
     return subject
@@ -198,7 +191,7 @@ class RoleRefTranslator(Leaf):
     def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a role reference in upstream spelling."""
         role = object_of(value)
-        name, kind = _text(role or {}, "name"), _text(role or {}, "kind")
+        name, kind = text_at(role or {}, "name"), text_at(role or {}, "kind")
         if self.inert and kind not in ("", "ClusterRole"):
             raise _no_cluster_role(kind)
         if role is None or not name or kind == "Role":
@@ -209,9 +202,9 @@ class RoleRefTranslator(Leaf):
     def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a role reference in tenant spelling."""
         role = object_of(value)
-        if role is None or _text(role, "kind") != "ClusterRole":
+        if role is None or text_at(role, "kind") != "ClusterRole":
             return value
-        name = _text(role, "name")
+        name = text_at(role, "name")
         name = name.removeprefix(INERT) if self.inert else name
         role["name"] = context.view.name_down(CLUSTER_ROLE_NAME, name) or name
         return role
@@ -227,5 +220,5 @@ def _no_cluster_role(kind: str) -> Refused:
 def refuse_foreign_claim(value: Any, context: TranslationContext) -> None:
     """Raise ForeignObject unless a reference is to a namespace of this tenant."""
     claim = object_of(value) or {}
-    if not context.view.namespace_down(_text(claim, "namespace")):
+    if not context.view.namespace_down(text_at(claim, "namespace")):
         raise ForeignObject

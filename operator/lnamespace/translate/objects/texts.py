@@ -17,7 +17,7 @@ from lnamespace.translate.objects.keys import private_domain
 from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import AT_MOST, names_down
-from lnamespace.translate.objects.translators import Leaf, object_of, text_of
+from lnamespace.translate.objects.translators import Leaf, object_of, text_at, text_of
 
 
 @lru_cache(maxsize=4096)
@@ -107,7 +107,7 @@ class NamespaceCondition(Leaf):
         condition = object_of(value)
         if condition is None or "message" not in condition:
             return value
-        failed = text_of(condition.get("type", b"null")) == DISCOVERY_FAILURE
+        failed = text_at(condition, "type") == DISCOVERY_FAILURE
         if failed and bytes(condition.get("status", b"")) == b'"True"':
             condition["message"] = "Discovery failed for some groups"
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
-from lnamespace.translate.objects.translators import Encoded, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, object_at, text_at
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 
@@ -30,11 +30,11 @@ class SecretTranslator(WholeObjectTranslator):
 
 def _translate_data(members: Encoded, spell: Callable[[str], str | None]) -> None:
     """Translate the namespace of a token in place."""
-    if text_of(members.get("type", b"null")) != TOKEN_TYPE:
+    if text_at(members, "type") != TOKEN_TYPE:
         return
-    data = object_of(members.get("data", b"null"))
-    encoded = text_of(data.get("namespace", b"null")) if data else None
-    if data is None or encoded is None:
+    data = object_at(members, "data")
+    encoded = text_at(data, "namespace")
+    if not encoded:
         return
     try:
         namespace = b64decode(encoded, validate=True).decode()

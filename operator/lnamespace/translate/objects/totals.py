@@ -8,7 +8,7 @@ from msgspec.json import encode
 from lnamespace.model.names import SHARE_QUOTA
 from lnamespace.model.quantities import ShownTotals
 from lnamespace.translate.objects.context import TranslationContext
-from lnamespace.translate.objects.translators import Encoded, list_of, object_of, text_of
+from lnamespace.translate.objects.translators import Encoded, list_of, object_at, text_at, text_of
 
 _PRINTED = re.compile(r"([^\s,]+): [^\s,]+")
 """A resource with its used and hard amounts in a cell."""
@@ -26,8 +26,8 @@ def totals_shown(members: Encoded, context: TranslationContext) -> Encoded:
 
     Its labels are the platform's, and would hide it.
     """
-    metadata = object_of(members.get("metadata", b"null")) or {}
-    totals = _totals_of(text_of(metadata.get("name", b"null")), context)
+    metadata = object_at(members, "metadata")
+    totals = _totals_of(text_at(metadata, "name"), context)
     if totals is None or not totals.hard:
         return members
     metadata.pop("labels", None)

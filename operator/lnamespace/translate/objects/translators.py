@@ -43,6 +43,14 @@ def object_of(value: Any) -> Encoded | None:
         return None
 
 
+def object_at(members: Encoded, key: str) -> Encoded:
+    """Return a member that is an object, decoded or not; an empty one if it is none."""
+    value = members.get(key)
+    if isinstance(value, dict):
+        return value
+    return {} if value is None else object_of(value) or {}
+
+
 def list_of(value: Any) -> list[Any] | None:
     """Return the items of a JSON array, or None if the value is something else."""
     try:
@@ -57,6 +65,14 @@ def text_of(value: Any) -> str | None:
         return _decode_text(value)
     except ValidationError:
         return None
+
+
+def text_at(members: Encoded, key: str) -> str:
+    """Return a member that is a string, decoded or not; empty if it is none."""
+    value = members.get(key)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else text_of(value) or ""
 
 
 class FieldRule(Protocol):
