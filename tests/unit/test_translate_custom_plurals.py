@@ -64,7 +64,7 @@ def treated(plural: str, *, namespaced: bool) -> list[str]:
         *(upstream_target(each, view) for each in (one, some)),
         *(request_attributes(each) for each in (one, some)),
         above,
-        answer_down(one, JSON, above, view),
+        answer_down(one, above, view),
         patch_up(patch, "application/json-patch+json", json.dumps(PATCH).encode(), view),
         patch_up(patch, "application/merge-patch+json", b'{"metadata":{"annotations":null}}', view),
     ]

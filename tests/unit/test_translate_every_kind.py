@@ -122,9 +122,9 @@ def test_an_object_of_every_kind_round_trips_through_translation(key: str) -> No
             _, above = request_up(asked(key, "update", own), JSON, encoded(own), ACME)
         except Refused:  # some fields are the platform's to set
             assume(False)
-        below = answer_down(asked(key, "get", own), JSON, above, ACME)
+        below = answer_down(asked(key, "get", own), above, ACME)
         assert changes(own, json.loads(below)) == []
-        listed = answer_down(asked(key, "list", own), JSON, b'{"items":[' + above + b"]}", ACME)
+        listed = answer_down(asked(key, "list", own), b'{"items":[' + above + b"]}", ACME)
         assert json.loads(listed)["items"] == [json.loads(below)]
         event = b'{"type":"ADDED","object":' + above + b"}"
         told = events_down(asked(key, "watch", own), ACME)(event)
@@ -155,8 +155,8 @@ def test_an_object_with_deeply_nested_managed_fields_is_translated(key: str, lev
     above = b'{"metadata":{"name":"x","namespace":"acme-prod","managedFields":' + fields + b"}}"
     below = above.replace(b"acme-prod", b"prod")
     own = {"metadata": {"name": "x"}}
-    assert answer_down(asked(key, "get", own), JSON, above, ACME) == below
-    listed = answer_down(asked(key, "list", own), JSON, b'{"items":[' + above + b"]}", ACME)
+    assert answer_down(asked(key, "get", own), above, ACME) == below
+    listed = answer_down(asked(key, "list", own), b'{"items":[' + above + b"]}", ACME)
     assert listed == b'{"items":[' + below + b"]}"
     event = b'{"type":"ADDED","object":' + above + b"}"
     told = events_down(asked(key, "watch", own), ACME)(event)
@@ -181,7 +181,7 @@ def test_a_list_with_a_malformed_kept_original_is_translated(
     metadata = {"name": "acme-x", "annotations": {annotation: text}}
     above = {"metadata": metadata, "value": 1, "spec": {"rules": []}}
     listed = {"items": [above, {"metadata": {"name": "acme-y"}}]}
-    below = answer_down(asked(key, "list", above), JSON, encoded(listed), ACME)
+    below = answer_down(asked(key, "list", above), encoded(listed), ACME)
     assert [each["metadata"]["name"] for each in json.loads(below)["items"]] == ["x", "y"]
 
 
@@ -196,7 +196,7 @@ def test_managed_fields_use_the_tenant_spelling_of_prefixed_item_keys() -> None:
     metadata = {"name": "acme-n", "labels": labels, "managedFields": managed}
     own = {"metadata": {"name": "n"}}
     above = encoded({"metadata": metadata, "spec": {"drivers": drivers}})
-    below = json.loads(answer_down(asked(key, "get", own), JSON, above, ACME))
+    below = json.loads(answer_down(asked(key, "get", own), above, ACME))
     (entry,) = below["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:spec": {"f:drivers": {item: {"f:nodeID": {}}}}}
     assert b"acme" not in encoded(below)

@@ -245,7 +245,7 @@ def test_the_persistent_volume_claim_of_the_documentation_is_translated() -> Non
     upstream = msgspec.json.decode(sent)
     assert upstream["metadata"] == {"name": "mypvc", "namespace": "foofoo-default"}
     assert upstream["spec"] == {"volumeName": f"foofoo-{VOLUME}"}
-    answer = answer_down(request, JSON, sent, view)
+    answer = answer_down(request, sent, view)
     assert msgspec.json.decode(answer) == claim
 
 
@@ -260,7 +260,7 @@ def test_the_persistent_volume_claim_of_the_documentation_is_translated() -> Non
 def test_untranslated_fields_are_preserved_byte_for_byte(own: bytes) -> None:
     _, sent = request_up(asked("configmaps", "update"), JSON, own, ACME)
     assert sent == own.replace(b"{ ", b"{").replace(b": {", b":{", 1).replace(b"} }", b"}}")
-    assert answer_down(asked("configmaps"), JSON, sent, ACME) == sent
+    assert answer_down(asked("configmaps"), sent, ACME) == sent
 
 
 def test_duplicate_and_escaped_keys_do_not_bypass_translation() -> None:
@@ -631,7 +631,7 @@ def test_deeply_nested_managed_fields_cause_no_failure(depth: int) -> None:
     deep = '{"f:a":' * depth + "{}" + "}" * depth
     entry = f'{{"manager":"acme-","fieldsV1":{deep}}}'
     body = f'{{"metadata":{{"managedFields":[{entry}],"namespace":"acme-prod"}}}}'.encode()
-    answer = msgspec.json.decode(answer_down(asked("configmaps"), JSON, body, ACME))
+    answer = msgspec.json.decode(answer_down(asked("configmaps"), body, ACME))
     assert answer["metadata"]["namespace"] == "prod"
 
 
@@ -667,5 +667,5 @@ def test_a_csi_driver_of_a_pod_round_trips_where_its_name_begins_as_the_tenants_
     view = replace(ACME, allowances=Allowances(csi_drivers=frozenset({"acme-csi.example.com"})))
     pod = nested("spec.volumes[].csi.driver", name)
     _, above = request_up(asked("pods", "create"), JSON, msgspec.json.encode(pod), view)
-    below = answer_down(asked("pods", "get"), JSON, above, view)
+    below = answer_down(asked("pods", "get"), above, view)
     assert msgspec.json.decode(below)["spec"] == pod["spec"]

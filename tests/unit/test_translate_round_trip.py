@@ -100,7 +100,7 @@ def round_trip(plural: str, body: bytes) -> tuple[bytes, bytes]:
     """Return what the API server is sent, and what the tenant is answered for it."""
     request = asked(plural, "update")
     _, upstream = request_up(request, JSON, body, ACME)
-    return upstream, answer_down(request, JSON, upstream, ACME)
+    return upstream, answer_down(request, upstream, ACME)
 
 
 def encoded(value: Any) -> bytes:

@@ -214,11 +214,11 @@ def decode_lcluster(raw: bytes | msgspec.Raw) -> LCluster:
         raise ModelError(str(error)) from error
 
 
-def tenant_name_problem(name: str, reserved: tuple[str, ...] = RESERVED_TENANTS) -> str | None:
+def tenant_name_problem(name: str) -> str | None:
     """Return why no LCluster may have this name, or None."""
     if not re.fullmatch(NAME_PATTERN, name):
         return "must be 2 to 20 lower case letters and digits, beginning with a letter"
-    return f'"{name}" is reserved' if name in reserved else None
+    return f'"{name}" is reserved' if name in RESERVED_TENANTS else None
 
 
 def tenant_of_name(name: str) -> str:

@@ -115,7 +115,7 @@ def up(plural: str, body: Any, verb: str = "update", **more: Any) -> Any:
 
 def down(plural: str, body: Any, verb: str = "get", **more: Any) -> Any:
     """Return what the tenant is answered for an answer of the API server."""
-    answer = answer_down(asked(plural, verb, **more), JSON, msgspec.json.encode(body), ACME)
+    answer = answer_down(asked(plural, verb, **more), msgspec.json.encode(body), ACME)
     return msgspec.json.decode(answer)
 
 

@@ -11,7 +11,7 @@ from lnamespace.gateway.authorization.secondary_checks import (
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.kube.media_types import APPLY_PATCH, JSON
+from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
@@ -70,4 +70,4 @@ class EscalationCheck:
     def _down(self, call: TenantCall, request: ResourceRequest, status: int, body: bytes) -> bytes:
         if status not in (200, 201):
             raise UpstreamRefused(status, (), body)
-        return answer_down(request, JSON, body, call.view)
+        return answer_down(request, body, call.view)

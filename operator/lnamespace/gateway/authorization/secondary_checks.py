@@ -8,7 +8,6 @@ from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_request, read_stored
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.attributes import Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.secondary import (
@@ -83,7 +82,7 @@ async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
         return b""
     if response.status != 200:
         raise UpstreamRefused(response.status, (), body)
-    return answer_down(read_request(call), JSON, body, call.view)
+    return answer_down(read_request(call), body, call.view)
 
 
 def identity_of(body: bytes) -> ObjectIdentity:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_request, read_stored
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.kube.media_types import JSON
 from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.protocol.status import not_found
 from lnamespace.translate.protocol.verbs import READ_VERBS
@@ -39,4 +38,4 @@ async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:
     body = await response.read()
     if response.status != 200:
         raise not_found(request.resource.group_resource, request.name)
-    answer_down(read_request(call), JSON, body, call.view)
+    answer_down(read_request(call), body, call.view)

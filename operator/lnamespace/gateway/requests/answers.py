@@ -52,7 +52,7 @@ async def answer_json(call: TenantCall, status: int, headers: Headers, body: byt
     if len(body) > STEPPED:
         translated = await in_steps(answer_down_in_steps(call.request, body, call.view))
     elif body:
-        translated = answer_down(call.request, JSON, body, call.view)
+        translated = answer_down(call.request, body, call.view)
     del body
     if status == HTTPStatus.CREATED:
         call.exchange.created = translated

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
-from lnamespace.kube.media_types import JSON
 from lnamespace.kube.objects import Key
 from lnamespace.kube.resources import RBAC
 from lnamespace.nesting import at_any_depth
@@ -101,7 +100,7 @@ class TenantRoles:
             return None
         request = ResourceRequest("get", resource, "v1")
         try:
-            body = answer_down(request, JSON, item.raw, self._view)
+            body = answer_down(request, item.raw, self._view)
             if plural in _ROLES:
                 return at_any_depth(decode_role, body)
             return at_any_depth(decode_binding, body)

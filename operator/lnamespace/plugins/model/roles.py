@@ -91,7 +91,7 @@ def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
         )
     else:
         why = f'you ({me.username}) are not a sudoer of "{name}"'
-    return f"{why}; {whom_to_ask(lns, me, now)} {advised_grant(name, 'sudoer', me.identity)}"
+    return f"{why}; {whom_to_ask(lns, me, now)} {advised_grant(name, me.identity)}"
 
 
 def whom_to_ask(lns: Object, me: Caller, now: datetime) -> str:
@@ -111,8 +111,8 @@ def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, .
     return tuple(subject for subject in subjects if not subject.expired(now))
 
 
-def advised_grant(name: str, role: str, identity: SubjectName) -> str:
-    """Return the command that gives somebody a role, safe to paste into a shell."""
+def advised_grant(name: str, identity: SubjectName) -> str:
+    """Return the command that makes somebody a sudoer, safe to paste into a shell."""
     from shlex import quote
 
-    return advised(f"kubectl lns grant {name} --{role} {quote(identity.spelling)}")
+    return advised(f"kubectl lns grant {name} --sudoer {quote(identity.spelling)}")

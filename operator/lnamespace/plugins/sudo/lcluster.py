@@ -44,7 +44,7 @@ def permitted_within(kubectl: Kubectl, me: Caller, found: Call | None) -> Impers
     target = typed(name or "NAME", LCLUSTER)
     raise PluginError(
         f"you ({me.username}) are not a sudoer of {called}; ask one of its managers to run, in the "
-        f"platform's cluster: {advised_grant(target, 'sudoer', me.identity)}"
+        f"platform's cluster: {advised_grant(target, me.identity)}"
     )
 
 

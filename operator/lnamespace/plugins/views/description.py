@@ -169,7 +169,7 @@ def _sudo(lns: Object, me: Caller, now: datetime) -> str:
     if any(role.role == "sudoer" and not role.expired for role in access(lns, me, now).roles):
         lines.append("You are a sudoer.")
     else:
-        ask = f"{whom_to_ask(lns, me, now)} {advised_grant(name, 'sudoer', me.identity)}"
+        ask = f"{whom_to_ask(lns, me, now)} {advised_grant(name, me.identity)}"
         lines.append(f"You are not a sudoer; {ask}")
     return "Sudo:\n" + "".join(f"  {printable(line)}\n" for line in lines)
 

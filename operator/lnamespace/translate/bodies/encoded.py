@@ -81,17 +81,15 @@ def request_up(
         raise unreadable(error) from error
 
 
-def answer_down(
-    request: ResourceRequest, content_type: str, body: bytes, view: TenantView
-) -> bytes:
-    """Return the body of an answer in tenant spelling; it is an object, a list or a Status.
+def answer_down(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
+    """Return an answer in JSON in tenant spelling; it is an object, a list or a Status.
 
     Raises
     ------
     Refused
         Not found, if the answer is an object that is not this tenant's.
     """
-    if not body or request.subresource == "proxy" or media_type_of(content_type) != JSON:
+    if not body or request.subresource == "proxy":
         return body
     try:
         return at_any_depth(_body_down, request, body, view)

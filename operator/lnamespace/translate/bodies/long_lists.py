@@ -7,7 +7,6 @@ from time import perf_counter
 from msgspec import MsgspecError, Raw
 from msgspec.json import Decoder, encode
 
-from lnamespace.kube.media_types import JSON
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.encoded import answer_down
@@ -69,7 +68,7 @@ def answer_down_in_steps(
     key = "rows" if members and _is_table(members) else "items"
     items = _items(members, key) if members else None
     if members is None or items is None:
-        return answer_down(request, JSON, body, view)
+        return answer_down(request, body, view)
     yield
     own, translator, timer = (
         list[bytes](),

@@ -41,6 +41,7 @@ _NOT_WEBHOOK_CALL = f"!({_WITH_PERSON} && '{WEBHOOK_CALLER}' in {_EXTRA}['{PERSO
 _SENT_THROUGH_GATEWAY = _WITH_PERSON
 
 _ORDER = SET_ELEMENT_ORDER + "matchConditions"
+_SELECTOR = "namespaceSelector"
 
 
 def expression(view: TenantView) -> str:
@@ -100,20 +101,12 @@ def mutating_expression(view: TenantView) -> str:
     return f"request.resource.group != '{RBAC}' && {expression(view)}"
 
 
-def confine_matching(
-    holder: Object, conditions: Object, selector: str, subject: ConfinedBody
-) -> None:
-    """Add the tenant label to a selector of `holder`, and the condition to `conditions`."""
-    _confine_selector(holder, selector, subject)
-    _confine_conditions(conditions, expression(subject.view), subject)
-
-
-def _confine_selector(holder: Object, key: str, subject: ConfinedBody) -> None:
-    written = holder.get(key)
+def _confine_selector(holder: Object, subject: ConfinedBody) -> None:
+    written = holder.get(_SELECTOR)
     found: Object = written if isinstance(written, dict) else {}
     match_labels = found.get("matchLabels")
     wanted = {subject.view.tenant_label: subject.view.tenant}
-    holder[key] = found | {
+    holder[_SELECTOR] = found | {
         "matchLabels": (match_labels if isinstance(match_labels, dict) else {}) | wanted
     }
 
@@ -135,9 +128,9 @@ def _is_own(element: Any) -> bool:
     return isinstance(element, dict) and element.get("name") == CONDITION
 
 
-def restore_matching(holder: Object, conditions: Object, selector: str, view: TenantView) -> None:
-    """Undo :func:`confine_matching`."""
-    found = holder.get(selector)
+def _restore_matching(holder: Object, conditions: Object, view: TenantView) -> None:
+    """Remove the tenant label from the selector, and the gateway's own condition."""
+    found = holder.get(_SELECTOR)
     if isinstance(found, dict) and isinstance(found.get("matchLabels"), dict):
         rest = dict(found["matchLabels"])
         rest.pop(view.tenant_label, None)
@@ -178,7 +171,8 @@ class ConfinedWebhooks:
     def _confine_one(self, webhook: Object, where: str, subject: ConfinedBody) -> None:
         _refuse_own_keys(webhook, where, subject)
         confine_client(webhook, f"{where}.clientConfig", subject)
-        confine_matching(webhook, webhook, "namespaceSelector", subject)
+        _confine_selector(webhook, subject)
+        _confine_conditions(webhook, expression(subject.view), subject)
 
     def restore(self, subject: ConfinedBody) -> None:
         """Undo the confinement of each webhook."""
@@ -186,7 +180,7 @@ class ConfinedWebhooks:
         for webhook in webhooks if isinstance(webhooks, list) else ():
             if isinstance(webhook, dict):
                 restore_client(webhook, subject.view)
-                restore_matching(webhook, webhook, "namespaceSelector", subject.view)
+                _restore_matching(webhook, webhook, subject.view)
 
 
 def _only_directs(element: Object, subject: ConfinedBody) -> bool:
@@ -226,7 +220,7 @@ class ConfinedPolicy:
             constraints = spec.get("matchConstraints")
             if isinstance(constraints, dict):
                 _refuse_own_keys(constraints, "spec.matchConstraints", subject)
-                _confine_selector(constraints, "namespaceSelector", subject)
+                _confine_selector(constraints, subject)
 
     def _check_parameters(self, spec: Object, subject: ConfinedBody) -> None:
         kind = spec.get("paramKind")
@@ -249,7 +243,7 @@ class ConfinedPolicy:
         for spec in parents(subject.body, ("spec", "matchConditions")):
             constraints = spec.get("matchConstraints")
             holder = constraints if isinstance(constraints, dict) else {}
-            restore_matching(holder, spec, "namespaceSelector", subject.view)
+            _restore_matching(holder, spec, subject.view)
 
 
 def _is_clusterwide(view: TenantView, version: str, kind: Any) -> bool:
