@@ -10,6 +10,7 @@ from contextlib import (
     nullcontext,
 )
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
@@ -33,6 +34,8 @@ _OPENING = 4
 one of the API server's request slots, which all tenants share."""
 _WATCHES = 1000
 """Watches upstream that one tenant or caller may have: each is a connection, with its buffers."""
+
+K = TypeVar("K")
 
 
 class InFlight:
@@ -72,13 +75,8 @@ class InFlight:
         if self._running[key] >= self._most:
             what = "streams open" if key[1] else "requests under way"
             raise too_many_requests(f"{self._who} too many {what}")
-        self._running[key] += 1
-        try:
+        with _counted(self._running, key):
             yield
-        finally:
-            self._running[key] -= 1
-            if not self._running[key]:
-                del self._running[key]
 
     @asynccontextmanager
     async def limit_concurrency(
@@ -127,13 +125,8 @@ class InFlight:
         exchange.forget_body()
         if self._delayed[owner] >= _DELAYED:
             raise ConnectionAbortedError
-        self._delayed[owner] += 1
-        try:
+        with _counted(self._delayed, owner):
             await asyncio.sleep(_DELAY)
-        finally:
-            self._delayed[owner] -= 1
-            if not self._delayed[owner]:
-                del self._delayed[owner]
 
     def holding(self, tenant: str, size: int) -> AbstractContextManager[None]:
         """Count the body of a request for as long as the request is under way.
@@ -152,13 +145,20 @@ class InFlight:
     def _holding(self, tenant: str, size: int) -> Iterator[None]:
         if self._bodies[tenant] + size > _BODIES:
             raise too_many_requests(f"{self._who} sent too much at once")
-        self._bodies[tenant] += size
-        try:
+        with _counted(self._bodies, tenant, size):
             yield
-        finally:
-            self._bodies[tenant] -= size
-            if not self._bodies[tenant]:
-                del self._bodies[tenant]
+
+
+@contextmanager
+def _counted(counts: Counter[K], key: K, size: int = 1) -> Iterator[None]:
+    """Count for as long as the block runs, without a trace of a count that is zero again."""
+    counts[key] += size
+    try:
+        yield
+    finally:
+        counts[key] -= size
+        if not counts[key]:
+            del counts[key]
 
 
 @dataclass
