@@ -9,7 +9,7 @@ from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
-from lnamespace.translate.requests.headers import HOP_BY_HOP
+from lnamespace.translate.requests.headers import HOP_BY_HOP, headers_of_connection
 
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
 _OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")
@@ -19,13 +19,7 @@ _BODILESS = frozenset({204, 304})
 
 def headers_for_platform(headers: Headers, *, upgrade: bool) -> Headers:
     """Return the headers of a request that go on to the API server."""
-    named = {
-        option.strip().lower()
-        for name, value in headers
-        if name == "connection"
-        for option in value.split(",")
-    }
-    dropped = _OF_CONNECTION | named
+    dropped = headers_of_connection(headers) | _OF_CONNECTION
     kept = tuple(
         (name, value)
         for name, value in headers

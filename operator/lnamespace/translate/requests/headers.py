@@ -121,15 +121,15 @@ def location_down(location: str, view: TenantView, base: str = "") -> str:
     return f"{base}{location[: found.start(1)]}{namespace}{found[2]}"
 
 
+def headers_of_connection(headers: Headers) -> frozenset[str]:
+    """Return the names of headers that a proxy does not forward, with those that Connection has."""
+    named = (value.split(",") for name, value in headers if name == "connection")
+    return HOP_BY_HOP.union(option.strip().lower() for options in named for option in options)
+
+
 def _proxied(headers: Headers) -> Headers:
     """Return headers without those of one connection, and those of an identity."""
-    named = {
-        option.strip().lower()
-        for name, value in headers
-        if name == "connection"
-        for option in value.split(",")
-    }
-    dropped = HOP_BY_HOP | _FRAMING | _CREDENTIALS | named
+    dropped = headers_of_connection(headers) | _FRAMING | _CREDENTIALS
     return tuple(
         (name, value)
         for name, value in headers
