@@ -9,6 +9,7 @@ from lnamespace.translate.objects.confinement.rules import (
     ConfinementRule,
     Path,
     PinnedField,
+    RefusingRule,
 )
 
 HIGHEST_OF_USERS = 1_000_000_000
@@ -16,7 +17,7 @@ _SYSTEM = "system-"
 
 
 @dataclass(frozen=True)
-class PriorityBounds:
+class PriorityBounds(RefusingRule):
     """The API server's rules for PriorityClasses, by the name that the tenant writes."""
 
     @property
@@ -39,9 +40,6 @@ class PriorityBounds:
         if isinstance(value, int | float) and value > HIGHEST_OF_USERS:
             why = f"maximum allowed value of a user defined priority is {HIGHEST_OF_USERS}"
             raise subject.refuse("value", why)
-
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the object as it is."""
 
 
 def _within_band(value: Any, view: TenantView) -> Any:

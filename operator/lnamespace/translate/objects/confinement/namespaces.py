@@ -8,6 +8,7 @@ from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     Object,
     Path,
+    RefusingRule,
     field_of,
     labels,
 )
@@ -100,7 +101,7 @@ def _stricter(written: object, least: str) -> str:
 
 
 @dataclass(frozen=True)
-class ForbiddenKeys:
+class ForbiddenKeys(RefusingRule):
     """The labels or annotations that admission plugins of the platform's API server act on."""
 
     group: str
@@ -121,16 +122,13 @@ class ForbiddenKeys:
                     field_of(("metadata", self.group, key)), "it belongs to the platform"
                 )
 
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the object as it is."""
-
 
 NAMESPACE_FINALIZER = "kubernetes"
 """The finalizer with which the namespace controller deletes a Namespace's objects first."""
 
 
 @dataclass(frozen=True)
-class KeptFinalizer:
+class KeptFinalizer(RefusingRule):
     """The finalizer of the namespace controller, which a tenant cannot remove.
 
     A Namespace that is deleted without it leaves its objects behind: its pods would run on, in no
@@ -149,6 +147,3 @@ class KeptFinalizer:
         if not isinstance(finalizers, list) or NAMESPACE_FINALIZER not in finalizers:
             why = f"the finalizer {NAMESPACE_FINALIZER} is removed by the namespace controller"
             raise subject.refuse("spec.finalizers", why)
-
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the object as it is."""

@@ -112,21 +112,34 @@ def _metadata_map(body: Object, key: str, *, make: bool) -> Object:
 
 
 @dataclass(frozen=True)
-class MappedField:
+class _FieldRule:
+    """A rule for one field."""
+
+    path: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the field."""
+        return (self.path,)
+
+
+class RefusingRule:
+    """A rule that refuses objects and changes none, so that there is nothing to restore."""
+
+    def restore(self, subject: ConfinedBody) -> None:
+        """Leave the object as it is."""
+
+
+@dataclass(frozen=True)
+class MappedField(_FieldRule):
     """A field whose value is translated so that no component of the platform acts on it.
 
     Both directions are functions of the value alone, and one-to-one: an immutable field stays
     immutable, and no original has to be kept.
     """
 
-    path: Path
     up: Callable[[str, TenantView], str]
     down: Callable[[str, TenantView], str]
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the field."""
-        return (self.path,)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Write the upstream value."""
@@ -193,7 +206,7 @@ class RenamedKey:
 
 
 @dataclass(frozen=True)
-class PinnedField:
+class PinnedField(_FieldRule):
     """A field with a fixed harmless value upstream; the original is kept in an annotation.
 
     Parameters
@@ -204,14 +217,8 @@ class PinnedField:
         The API server's default for a missing field; None if it has none, and that is harmless.
     """
 
-    path: Path
     value: Callable[[Any, TenantView], Any]
     default: Any = None
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the field."""
-        return (self.path,)
 
     @property
     def kept_as(self) -> str:
@@ -256,17 +263,11 @@ class PinnedField:
 
 
 @dataclass(frozen=True)
-class ForbiddenField:
+class ForbiddenField(RefusingRule, _FieldRule):
     """A field that a tenant cannot set, because it acts on everybody."""
 
-    path: Path
     why: str
     harmless: tuple[Any, ...] = (None, "", False)
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the field."""
-        return (self.path,)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse the field."""
@@ -275,12 +276,9 @@ class ForbiddenField:
             if not any(value is each or value == each for each in self.harmless):
                 raise subject.refuse(field_of(self.path), self.why)
 
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the object as it is."""
-
 
 @dataclass(frozen=True)
-class ReadOnlyKind:
+class ReadOnlyKind(RefusingRule):
     """A kind of which a tenant can write no object at all."""
 
     why: str
@@ -293,9 +291,6 @@ class ReadOnlyKind:
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse the object."""
         raise subject.refuse("spec", self.why)
-
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the object as it is."""
 
 
 def field_of(path: Path) -> str:
