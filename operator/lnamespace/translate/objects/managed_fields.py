@@ -12,7 +12,8 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement import confines, prefixes_items
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.labels import OWN_KEYS_BYTES
-from lnamespace.translate.objects.translators import Encoded, Leaf, list_of, object_of, text_of
+from lnamespace.translate.objects.spellings import API_VERSION
+from lnamespace.translate.objects.translators import Encoded, Leaf, list_of, object_of
 
 FIELD = "f:"
 """The beginning of the key of a member; the rest is the member's own key."""
@@ -51,9 +52,7 @@ class ManagedFieldsTranslator(Leaf):
     def up(self, value: Any, context: TranslationContext) -> Any:
         """Return managed fields in upstream spelling."""
         entries = list_of(value)
-        if entries is None:
-            return value
-        return [self._entry_up(each, context) for each in entries]
+        return value if entries is None else [self._entry_up(each, context) for each in entries]
 
     def down(self, value: Any, context: TranslationContext) -> Any:
         """Return managed fields in tenant spelling, without entries that are then empty."""
@@ -71,9 +70,8 @@ class ManagedFieldsTranslator(Leaf):
         entry = object_of(value)
         if entry is None:
             return value
-        version = text_of(entry.get("apiVersion", b"null"))
-        if version is not None:
-            entry["apiVersion"] = context.view.api_version_up(version)
+        if "apiVersion" in entry:
+            entry["apiVersion"] = API_VERSION.up(entry["apiVersion"], context)
         if self.spell_up is not _same and "fieldsV1" in entry:
             entry["fieldsV1"] = self._fields(entry["fieldsV1"], context, self.spell_up)
         return entry
@@ -82,9 +80,8 @@ class ManagedFieldsTranslator(Leaf):
         entry = object_of(value)
         if entry is None:
             return value
-        version = text_of(entry.get("apiVersion", b"null"))
-        if version is not None:
-            entry["apiVersion"] = context.view.api_version_down(version)
+        if "apiVersion" in entry:
+            entry["apiVersion"] = API_VERSION.down(entry["apiVersion"], context)
         if "fieldsV1" in entry:
             entry["fieldsV1"] = self._fields(entry["fieldsV1"], context, self.spell_down)
             if not entry["fieldsV1"]:

@@ -138,33 +138,31 @@ class SubjectTranslator(Leaf):
 
     def up(self, value: Any, context: TranslationContext) -> Any:
         """Return a subject in upstream spelling, which is no user of the platform."""
-        subject = object_of(value)
-        if subject is None:
-            return value
-        if "namespace" in subject:
-            subject["namespace"] = NAMESPACE_SPELLING.up(subject["namespace"], context)
         spell = {"User": context.view.user_up, "Group": context.view.user_group_up}
-        return _named(subject, spell.get(text_at(subject, "kind")))
+        return _subject(value, partial(NAMESPACE_SPELLING.up, context=context), spell)
 
     def down(self, value: Any, context: TranslationContext) -> Any:
         """Return a subject in tenant spelling."""
         if context.tenant_bytes not in bytes(value):
             return value
-        subject = object_of(value)
-        if subject is None:
-            return value
-        if "namespace" in subject:
-            subject["namespace"] = NAMESPACE_SPELLING.down(subject["namespace"], context)
         spell = {"User": context.view.user_down, "Group": context.view.user_group_down}
-        return _named(subject, spell.get(text_at(subject, "kind")))
+        return _subject(value, partial(NAMESPACE_SPELLING.down, context=context), spell)
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of the namespace; that of the name needs the kind beside it."""
         return NAMESPACE_SPELLING if key == "namespace" else None
 
 
-def _named(subject: Encoded, spell: Callable[[str], str | None] | None) -> Encoded:
-    name = text_at(subject, "name")
+def _subject(
+    value: Any, namespace: Callable[[Any], Any], names: Mapping[str, Callable[[str], str | None]]
+) -> Any:
+    """Return a subject with its namespace and its name spelled by functions, the name by kind."""
+    subject = object_of(value)
+    if subject is None:
+        return value
+    if "namespace" in subject:
+        subject["namespace"] = namespace(subject["namespace"])
+    spell, name = names.get(text_at(subject, "kind")), text_at(subject, "name")
     if spell is not None and name:
         subject["name"] = spell(name) or name
     return subject
