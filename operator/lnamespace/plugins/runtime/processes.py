@@ -11,11 +11,8 @@ from lnamespace.plugins.runtime.errors import PluginError
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-if TYPE_CHECKING:
     import signal
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn
 else:
     import _signal as signal  # the module `signal` makes enumerations, which takes longer
@@ -59,20 +56,32 @@ def run_kubectl(arguments: Sequence[str]) -> int:
     before = {number: signal.signal(number, signal.SIG_IGN) for number in terminal}
     before |= {n: signal.signal(n, pass_on) for n in PASSED_ON if _is_heard(n)}
     try:
-        defaults = (*IGNORED, *terminal)
-        children.append(os.posix_spawnp(command[0], command, os.environ, setsigdef=defaults))
+        children.append(_spawn(command, (*IGNORED, *terminal)))
         for number in early:
             os.kill(children[0], number)
         _, status = os.waitpid(children[0], 0)
-    except FileNotFoundError:
-        raise not_found(command[0]) from None
-    except OSError as error:
-        raise PluginError(f"{command[0]}: {error.strerror}") from None
     finally:
         _set(before)
     if os.WIFSIGNALED(status):  # the same signal ends us, so that our parent sees it too
         _end_by(os.WTERMSIG(status))
     return os.waitstatus_to_exitcode(status)
+
+
+def _spawn(
+    command: list[str], defaults: Sequence[int], actions: Sequence[tuple[Any, ...]] = ()
+) -> int:
+    """Start a program and return its process ID; raise a PluginError if that fails.
+
+    ``defaults`` are the signals that it is to handle by default, as if we ignored none.
+    """
+    try:
+        return os.posix_spawnp(
+            command[0], command, os.environ, file_actions=actions, setsigdef=defaults
+        )
+    except FileNotFoundError:
+        raise not_found(command[0]) from None
+    except OSError as error:
+        raise PluginError(f"{command[0]}: {error.strerror}") from None
 
 
 def _set(handlers: Mapping[signal.Signals, Any]) -> None:
@@ -117,19 +126,13 @@ class Process:
         ``shows``, its standard output is the user's, and otherwise ours; standard error is ours.
         """
         ours, theirs = zip(*(_pipe(fed, into=True), _pipe(not shows), _pipe(True)), strict=True)
-        actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+        actions: list[tuple[Any, ...]] = [
             (os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs) if end >= 0
         ]
         if not fed and not os.isatty(0):  # a pipe or a file there is for the user's own command
             actions.append((os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0))
         try:
-            self.pid = os.posix_spawnp(
-                command[0], command, os.environ, file_actions=actions, setsigdef=IGNORED
-            )
-        except FileNotFoundError:
-            raise not_found(command[0]) from None
-        except OSError as error:
-            raise PluginError(f"{command[0]}: {error.strerror}") from None
+            self.pid = _spawn(command, IGNORED, actions)
         finally:
             _close(theirs)
         self.input, self.output, self.errors = ours
