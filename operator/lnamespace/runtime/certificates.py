@@ -68,6 +68,24 @@ def issued_by(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
 
 
+def certifying(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, path_length: int
+) -> x509.CertificateBuilder:
+    """Add the extensions of a CA; ``path_length`` is the most CAs below it in a chain."""
+    return (
+        builder.add_extension(
+            x509.BasicConstraints(ca=True, path_length=path_length), critical=True
+        )
+        .add_extension(key_usage(certifies=True), critical=True)
+        .add_extension(key_identifier(key), critical=False)
+    )
+
+
+def key_identifier(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
+    """Return the extension that names the certificate's own key."""
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+
+
 def certificate_pem(certificate: x509.Certificate) -> bytes:
     """Return a certificate as PEM."""
     return certificate.public_bytes(serialization.Encoding.PEM)

@@ -22,8 +22,10 @@ from lnamespace.runtime.certificates import (
     alternative_names,
     certificate_builder,
     certificate_pem,
+    certifying,
     common_name,
     issued_by,
+    key_identifier,
     key_pem,
     key_usage,
 )
@@ -68,20 +70,15 @@ def make_pair(spec: CertificateSpec, now: datetime) -> KeyPair:
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     validity = now - CLOCKS_DIFFER, now + spec.life
     issuer = common_name(f"lnamespace-webhook-ca {now:%Y-%m-%dT%H:%M:%SZ}")
-    ca = (
-        certificate_builder(issuer, issuer, ca_key.public_key(), validity)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(key_usage(certifies=True), critical=True)
-        .add_extension(_key_id(ca_key), critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
+    builder = certificate_builder(issuer, issuer, ca_key.public_key(), validity)
+    ca = certifying(builder, ca_key, path_length=0).sign(ca_key, hashes.SHA256())
     certificate = (
         certificate_builder(common_name("lnamespace-webhook"), issuer, key.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(key_usage(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(alternative_names(spec.names), critical=False)
-        .add_extension(_key_id(key), critical=False)
+        .add_extension(key_identifier(key), critical=False)
         .add_extension(issued_by(ca_key), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
@@ -157,7 +154,3 @@ def _leaf(pem: bytes) -> x509.Certificate:
 @lru_cache(maxsize=64)
 def _private_key(pem: bytes) -> PrivateKeyTypes:
     return serialization.load_pem_private_key(pem, None)
-
-
-def _key_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
-    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())

@@ -25,10 +25,10 @@ from lnamespace.runtime.certificates import (
     alternative_names,
     certificate_builder,
     certificate_pem,
+    certifying,
     common_name,
     issued_by,
     key_pem,
-    key_usage,
 )
 from lnamespace.translate.protocol.status import unauthorized
 
@@ -148,7 +148,7 @@ def make_root(now: datetime) -> RootAuthority:
     key = ec.generate_private_key(_CURVE)
     name, validity = common_name("LClusters"), (now - CLOCKS_DIFFER, now + ROOT_LIFE)
     builder = certificate_builder(name, name, key.public_key(), validity)
-    return RootAuthority(_certifying(builder, key, path_length=1).sign(key, hashes.SHA256()), key)
+    return RootAuthority(certifying(builder, key, path_length=1).sign(key, hashes.SHA256()), key)
 
 
 def read_root(certificate: bytes, key: bytes) -> RootAuthority:
@@ -180,7 +180,7 @@ def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantA
     subject, issuer = identity.distinguished_name, root.certificate.subject
     serial = int.from_bytes(hashlib.sha256(info).digest()[:16], "big") | 1
     builder = certificate_builder(subject, issuer, key.public_key(), root.validity, serial)
-    builder = _certifying(builder, key, path_length=0)
+    builder = certifying(builder, key, path_length=0)
     builder = builder.add_extension(issued_by(root.key), critical=False)
     return TenantAuthority(builder.sign(root.key, hashes.SHA256()), key)
 
@@ -188,19 +188,6 @@ def _derived_authority(root: RootAuthority, identity: TenantIdentity) -> TenantA
 def _derived(root: RootAuthority, info: bytes, size: int) -> bytes:
     secret = root.key.private_numbers().private_value.to_bytes(32, "big")
     return HKDF(hashes.SHA256(), size, salt=None, info=info).derive(secret)
-
-
-def _certifying(
-    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, *, path_length: int
-) -> x509.CertificateBuilder:
-    """Add the extensions of a CA; ``path_length`` is the most CAs below it in a chain."""
-    return (
-        builder.add_extension(
-            x509.BasicConstraints(ca=True, path_length=path_length), critical=True
-        )
-        .add_extension(key_usage(certifies=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
 
 
 def _named_issuer(certificate: x509.Certificate) -> TenantIdentity | None:
