@@ -33,7 +33,6 @@ OWN_KEYS_BYTES = LCLUSTER_KEYS.encode()
 CLAIMED_BY = f"{LCLUSTER_KEYS}claimed-by"
 """The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
 tenant; its value is the tenant."""
-"""The label that the API server puts on each Namespace; its value is the name."""
 
 
 def reserved(context: TranslationContext, what: str, key: str) -> Refused:
