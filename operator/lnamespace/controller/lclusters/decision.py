@@ -65,9 +65,7 @@ def decide_lcluster(observation: LClusterObservation, now: datetime) -> LCluster
         case Lifecycle.GONE:
             return LClusterDecision(now, actions=decide_revocations(observation))
         case Lifecycle.TERMINATING:
-            if not observation.holds_finalizer:
-                return LClusterDecision(now, actions=decide_revocations(observation))
-            if observation.retained:
+            if not observation.holds_finalizer or observation.retained:
                 return LClusterDecision(now, actions=decide_revocations(observation))
             return LClusterDecision(now, actions=_endings(observation))
         case Lifecycle.ACTIVE:
@@ -174,9 +172,5 @@ def _emptied(observation: LClusterObservation) -> tuple[Write, ...]:
 def _endings(observation: LClusterObservation) -> tuple[Write, ...]:
     """Return the writes that end an LCluster: delete its editors' grants and its Namespaces."""
     editors = editor_refs(observation.name, observation.conventions)
-    deletions = (_ending(each) for each in observation.own if not each.terminating)
+    deletions = (Delete(NAMESPACE, each) for each in observation.own if not each.terminating)
     return (*plan_actions((), observation.get, editors), *deletions, *_emptied(observation))
-
-
-def _ending(namespace: ObservedObject) -> Action:
-    return Delete(NAMESPACE, namespace)
