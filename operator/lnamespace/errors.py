@@ -9,7 +9,7 @@
     ├── PayersError              the file that says who pays by default is wrong
     ├── ProfilesError            the file with the profiles is wrong
     ├── LedgerError              the ledger's database did not do what was asked
-    │   ├── LedgerUnavailable    no answer, busy, asks for patience                      retryable
+    │   ├── LedgerUnavailable    no answer, busy, asks for patience
     │   ├── LedgerMisconfigured  rights, table, quota: somebody has to do something
     │   └── RowsRefused          something in the rows; without it the others pass
     ├── LostLease                another process may lead; nothing may be written
@@ -31,7 +31,8 @@
         ├── NotFound         404
         └── Invalid          400, 422 and what else will not pass by itself
 
-Whether trying again can help is a property of the type, so that no caller decides it by text.
+Whether trying again can help is a property of a ClusterError's type, so that no caller decides it
+by text.
 """
 
 from typing import ClassVar
@@ -64,13 +65,9 @@ class ProfilesError(LNamespaceError):
 class LedgerError(LNamespaceError):
     """The database of the ledger refused, failed or did not answer."""
 
-    retryable: ClassVar[bool] = False
-
 
 class LedgerUnavailable(LedgerError):
     """The database gave no answer, is busy, or asks for patience."""
-
-    retryable = True
 
 
 class LedgerMisconfigured(LedgerError):

@@ -202,14 +202,10 @@ def test_no_directory_gives_no_additional_groups() -> None:
 
 def test_a_directory_is_queried_only_while_it_is_configured() -> None:
     directories = Directories()
-    assert directories.groups_of(DirectoryConfig("CloudIdentity"), "not an address") is None
-    until(
-        lambda: (
-            directories.groups_of(DirectoryConfig("CloudIdentity"), "not an address") == frozenset()
-        )
-    )
+    assert directories.groups_of(DirectoryConfig(), "not an address") is None
+    until(lambda: directories.groups_of(DirectoryConfig(), "not an address") == frozenset())
     assert directories.groups_of(None, "not an address") == frozenset()
-    assert directories.groups_of(DirectoryConfig("CloudIdentity"), "system:node:a") == frozenset()
+    assert directories.groups_of(DirectoryConfig(), "system:node:a") == frozenset()
     directories.close()
 
 

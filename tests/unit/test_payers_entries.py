@@ -49,7 +49,7 @@ def test_every_field_of_the_file_is_read() -> None:
     assert payers.default == Charge("overhead", team="platform")
     assert (payers.on_missing, payers.on_ambiguous) == (Fallback.REJECT, Fallback.DEFAULT)
     assert payers.free_choice_groups == {"finance@example.com"}
-    assert payers.directory == DirectoryConfig("CloudIdentity", 5)
+    assert payers.directory == DirectoryConfig(5)
     alice, payments, numbered = payers.entries
     assert alice.user == "alice"
     assert alice.charge == Charge("4711", "alice", labels={"product": "checkout"})

@@ -36,7 +36,7 @@ class Assignment:
     Parameters
     ----------
     number
-        Its number, from 0.
+        Its number, from 0, by which the environment of a process tells which worker it is.
     lock
         A file descriptor, locked for each write to a file that all workers share.
     """

@@ -13,7 +13,6 @@ class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
-    finalizers: tuple[str, ...] = ()
     deletion_timestamp: str = ""
 
     @property
@@ -38,7 +37,6 @@ class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
 
     resource_version: str = "0"
     continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: int = 0
 
     @property
     def version(self) -> int:

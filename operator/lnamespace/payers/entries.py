@@ -142,7 +142,6 @@ class Claim:
 class DirectoryConfig:
     """The directory of the groups that a login does not name, and how long to cache them."""
 
-    provider: str
     refresh_minutes: int = 60
 
 

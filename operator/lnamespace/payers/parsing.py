@@ -153,7 +153,7 @@ def _lookup(directory: _Directory | None) -> DirectoryConfig | None:
         return None
     if directory.provider not in _PROVIDERS:
         raise _Problem("directory.provider", f"must be {' or '.join(_PROVIDERS)}")
-    return DirectoryConfig(directory.provider, directory.refresh_minutes)
+    return DirectoryConfig(directory.refresh_minutes)
 
 
 def _check_charge(path: str, charge: Charge) -> None:

@@ -30,7 +30,6 @@ class Creation(NamedTuple):
     wait: bool
     timeout: float
     dry_run: str
-    output: str
     connection: tuple[str, ...]
     kind: ResourceKind = LNAMESPACE
 
@@ -50,7 +49,6 @@ def read(arguments: Arguments, now: datetime, kind: ResourceKind = LNAMESPACE) -
         wait=arguments.switch("wait", default=True),
         timeout=parse_duration(arguments.one("timeout", "60s")).total_seconds(),
         dry_run=dry_run(arguments),
-        output=arguments.one("output"),
         connection=arguments.connection,
         kind=kind,
     )
