@@ -41,7 +41,7 @@ from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.status import RESERVED_NAME, Refusal
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.metadata import PartialMetadata
-from lnamespace.kube.plan import Delete, MetadataPatch, Write
+from lnamespace.kube.plan import Delete, NamespacePatch, Write
 from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
@@ -114,8 +114,10 @@ def told(actions: Iterable[Write]) -> list[str]:
 
 
 def _told(action: Write) -> str:
-    if isinstance(action, MetadataPatch | Delete):
-        return f"{type(action).__name__.lower()} {action.resource.plural} {action.observed.key[1]}"
+    if isinstance(action, NamespacePatch):
+        return f"namespacepatch {action.observed.key[1]}"
+    if isinstance(action, Delete):
+        return f"delete {action.resource.plural} {action.observed.key[1]}"
     namespace, name = action.desired.key
     where = f"{namespace}/" if namespace else ""
     return f"{type(action).__name__.lower()} {action.desired.resource.plural} {where}{name}"
@@ -169,7 +171,7 @@ def test_no_namespaces_are_created_before_the_name_is_known_to_be_free() -> None
 
 def test_editors_are_the_managers_and_the_sudoers() -> None:
     *_, binding = decide_lcluster(observed(*COMPLETE), NOW).actions
-    assert not isinstance(binding, MetadataPatch | Delete)
+    assert not isinstance(binding, NamespacePatch | Delete)
     assert [subject.name for subject in binding.desired.object.subjects] == ["ben", "cem"]
 
 
@@ -190,7 +192,7 @@ def test_editors_are_the_managers_and_the_sudoers() -> None:
 def test_the_metadata_of_a_namespace_are_repaired(parts: dict[str, Any], repaired: bool) -> None:
     one = namespace("acme-prod", **parts)
     actions = told(decide_lcluster(observed(*COMPLETE, one), NOW).actions)
-    assert ("metadatapatch namespaces acme-prod" in actions) == repaired
+    assert ("namespacepatch acme-prod" in actions) == repaired
 
 
 def test_a_repair_of_metadata_keeps_a_stricter_pod_security_level() -> None:
@@ -198,7 +200,7 @@ def test_a_repair_of_metadata_keeps_a_stricter_pod_security_level() -> None:
     (patch,) = (
         action
         for action in decide_lcluster(observed(*COMPLETE, one), NOW).actions
-        if isinstance(action, MetadataPatch)
+        if isinstance(action, NamespacePatch)
     )
     assert patch.labels == {NAMES.lcluster_label: "acme"}
 
@@ -230,7 +232,9 @@ def test_the_oldest_and_already_bound_namespaces_are_bound_up_to_the_limit() -> 
     seen = replace(seen, objects={**seen.objects, place: namespace(CLUSTER_ACCOUNT_BINDING)})
     bound = ["acme-b", "acme-c", *SYSTEM]
     granted = [
-        each for each in decide_cluster_grants(seen) if not isinstance(each, MetadataPatch | Delete)
+        each
+        for each in decide_cluster_grants(seen)
+        if not isinstance(each, NamespacePatch | Delete)
     ]
     assert sorted(each.desired.key[0] for each in granted) == sorted(bound)
     raised = LClusterSpec(limits=LClusterLimits(namespaces=7))
@@ -309,18 +313,18 @@ def test_a_namespace_is_marked_empty_when_only_the_account_binding_remains(
     status = {"conditions": conditions}
     ends = namespace("acme-end", deletionTimestamp=DELETED, status=status)
     actions = decide_lcluster(observed(*COMPLETE, ends, lifecycle=lifecycle), NOW).actions
-    assert ("metadatapatch namespaces acme-end" in told(actions)) is patched
+    assert ("namespacepatch acme-end" in told(actions)) is patched
     young = namespace("acme-end", deletionTimestamp=DELETED, annotations={}, status=status)
     seen = observed(*COMPLETE, young, lifecycle=lifecycle)
     patches = [
-        each for each in decide_lcluster(seen, NOW).actions if isinstance(each, MetadataPatch)
+        each for each in decide_lcluster(seen, NOW).actions if isinstance(each, NamespacePatch)
     ]
     assert [each.annotations for each in patches] == ([annotations] if patched else [])
     stays = namespace("acme-end", status=status)
     assert not stays.emptied
     done = namespace("acme-end", deletionTimestamp=DELETED, annotations=annotations, status=status)
     seen = observed(*COMPLETE, done, lifecycle=lifecycle)
-    assert "metadatapatch namespaces acme-end" not in told(decide_lcluster(seen, NOW).actions)
+    assert "namespacepatch acme-end" not in told(decide_lcluster(seen, NOW).actions)
 
 
 def test_the_deletion_of_an_unclaimed_lcluster_deletes_no_namespace() -> None:

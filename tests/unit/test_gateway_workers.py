@@ -68,7 +68,7 @@ def metrics_of(requests: int) -> str:
 
 
 def test_joined_metrics_have_a_series_per_worker_and_each_family_once() -> None:
-    lines = join_metrics({"0": metrics_of(3), "1": metrics_of(4)}, "worker").decode().splitlines()
+    lines = join_metrics({"0": metrics_of(3), "1": metrics_of(4)}).decode().splitlines()
     name = "lnamespace_gateway_requests_total"
     assert [line for line in lines if line.startswith(f"{name}{{")] == [
         f'{name}{{code="200",verb="get",worker="0"}} 3.0',
@@ -82,7 +82,7 @@ def test_joined_metrics_have_a_series_per_worker_and_each_family_once() -> None:
 
 
 def test_joined_metrics_of_no_workers_are_empty() -> None:
-    assert join_metrics({}, "worker") == b""
+    assert join_metrics({}) == b""
 
 
 async def test_a_late_reply_is_not_taken_for_the_reply_to_the_next_request() -> None:

@@ -16,7 +16,7 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.access.rbac import CLUSTER_ADMIN
 from lnamespace.kube.objects import Object, ObjectMeta, ObjectRef, PolicyRule, RoleRef
-from lnamespace.kube.plan import MetadataPatch
+from lnamespace.kube.plan import NamespacePatch
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -69,20 +69,20 @@ def system_namespaces(
 
 def namespace_metadata_patch(
     lcluster: LCluster, found: ObservedObject, conventions: Conventions
-) -> MetadataPatch | None:
+) -> NamespacePatch | None:
     """Return the labels and annotations that a tenant's Namespace lacks; None if it has all."""
     labels, annotations = _namespace_metadata(lcluster, conventions)
     if found.labels.get(POD_SECURITY_ENFORCE) in TENANT_POD_SECURITY_LEVELS:
         del labels[POD_SECURITY_ENFORCE]
     changed = {key: value for key, value in labels.items() if found.labels.get(key) != value}
     if changed or found.annotations | annotations != found.annotations:
-        return MetadataPatch(NAMESPACE, found, labels, annotations)
+        return NamespacePatch(found, labels, annotations)
     return None
 
 
 def emptied_annotation_patch(
     lcluster: LCluster, found: ObservedObject, conventions: Conventions
-) -> MetadataPatch | None:
+) -> NamespacePatch | None:
     """Return the patch that lets Kubernetes delete the account's binding; None if it is too early.
 
     A Namespace that is being deleted has nothing left by then. Before, the tenant works in it by
@@ -96,7 +96,7 @@ def emptied_annotation_patch(
         names.lcluster_annotation: lcluster.uid,
         names.lcluster_emptied_annotation: "true",
     }
-    return MetadataPatch(NAMESPACE, found, {}, annotations)
+    return NamespacePatch(found, {}, annotations)
 
 
 def account_binding(lcluster: LCluster, namespace: str, conventions: Conventions) -> DesiredObject:

@@ -176,7 +176,7 @@ class Supervisor:
 
     def joined_metrics(self) -> bytes:
         """Return the metrics of all workers, as they were last gathered."""
-        return join_metrics(self.texts, "worker")
+        return join_metrics(self.texts)
 
     async def restart_forever(self, worker: Worker) -> None:
         """Start a worker again whenever it ends, until all are to stop.

@@ -11,7 +11,7 @@ from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key, ObjectRef
 from lnamespace.kube.patches import build_finalizer_removal, build_patch
-from lnamespace.kube.plan import Create, Delete, MetadataPatch, Patch, Recreate, Write
+from lnamespace.kube.plan import Create, Delete, NamespacePatch, Patch, Recreate, Write
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, ObservedObject, read_observed
 from lnamespace.kube.store import Store
@@ -21,7 +21,7 @@ def _stage(action: Write) -> int:
     match action:
         case Patch(desired, _) if desired.resource is NAMESPACE:
             return 0
-        case MetadataPatch():
+        case NamespacePatch():
             return 0
         case Delete():
             return 2
@@ -99,8 +99,8 @@ class Applier:
                 await self._patch(desired, observed)
             case Delete(resource, observed):
                 await self._delete(resource, observed)
-            case MetadataPatch(resource, observed, labels, annotations):
-                await self._patch_metadata(resource, observed, labels, annotations)
+            case NamespacePatch(observed, labels, annotations):
+                await self._patch_namespace(observed, labels, annotations)
             case Recreate(desired, observed):
                 await self._delete(desired.resource, observed)
                 await self._create(desired)
@@ -140,22 +140,18 @@ class Applier:
             raise Conflict("deleted while it was being changed", status=404) from error
         self._stores[desired.resource].apply_write_response(read_observed(answer, self._managed))
 
-    async def _patch_metadata(
-        self,
-        resource: Resource,
-        observed: ObservedObject,
-        labels: Mapping[str, str],
-        annotations: Mapping[str, str],
+    async def _patch_namespace(
+        self, observed: ObservedObject, labels: Mapping[str, str], annotations: Mapping[str, str]
     ) -> None:
-        namespace, name = observed.key
+        store, path = self._stores[NAMESPACE], NAMESPACE.path(observed.key[1])
         metadata = {"uid": observed.uid, "labels": labels, "annotations": annotations}
         body = msgspec.json.encode({"metadata": metadata})
         try:
-            answer = await self._client.patch(resource.path(name, namespace), body)
+            answer = await self._client.patch(path, body)
         except NotFound:
-            self._stores[resource].remove_after_response(observed.key, observed.version)
+            store.remove_after_response(observed.key, observed.version)
             return
-        self._stores[resource].apply_write_response(read_observed(answer, self._managed))
+        store.apply_write_response(read_observed(answer, self._managed))
 
     async def _end_namespace(self, observed: ObservedObject) -> None:
         """Delete a Namespace, which ends some time later, and read its state until then."""

@@ -46,16 +46,15 @@ Action = Create | Patch | Recreate | Delete
 
 
 @dataclass(frozen=True)
-class MetadataPatch:
-    """A patch of labels and annotations of an object that is otherwise somebody else's."""
+class NamespacePatch:
+    """A patch of labels and annotations of a Namespace that is otherwise somebody else's."""
 
-    resource: Resource
     observed: ObservedObject
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
 
-Write = Action | MetadataPatch
+Write = Action | NamespacePatch
 
 
 def resource_changed(action: Action) -> Resource:

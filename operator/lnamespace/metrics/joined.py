@@ -1,4 +1,4 @@
-"""The metrics of several processes as those of one, each told apart by a label; pure."""
+"""The metrics of several processes as those of one, told apart by the label ``worker``; pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 
-def join_metrics(texts: Mapping[str, str], label: str) -> bytes:
+def join_metrics(texts: Mapping[str, str]) -> bytes:
     """Return the metrics of all processes in Prometheus' text format.
 
     Each series has one label more. Sums would be wrong: a counter of a process that began anew
@@ -19,31 +19,28 @@ def join_metrics(texts: Mapping[str, str], label: str) -> bytes:
     ----------
     texts
         The metrics in that format, by the value of the label.
-    label
-        The label's name.
     """
     registry = CollectorRegistry()
-    registry.register(_Joined(texts, label))
+    registry.register(_Joined(texts))
     return generate_latest(registry)
 
 
 class _Joined(Collector):
     """All families, each once: the format has the series of a family together."""
 
-    def __init__(self, texts: Mapping[str, str], label: str) -> None:
+    def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self._label = label
 
     def collect(self) -> Iterable[Metric]:
         """Return the families with the series of all processes."""
         families: dict[str, Metric] = {}
-        for value, text in self._texts.items():
+        for worker, text in self._texts.items():
             for family in text_string_to_metric_families(text):
                 joined = families.setdefault(family.name, family)
-                samples = [_labelled(each, self._label, value) for each in family.samples]
+                samples = [_labelled(each, worker) for each in family.samples]
                 joined.samples = [*joined.samples, *samples] if joined is not family else samples
         return families.values()
 
 
-def _labelled(sample: Sample, label: str, value: str) -> Sample:
-    return sample._replace(labels={**sample.labels, label: value})
+def _labelled(sample: Sample, worker: str) -> Sample:
+    return sample._replace(labels={**sample.labels, "worker": worker})

@@ -147,18 +147,18 @@ class CachedDirectory:
         self._waiting.discard(username)
         if found is None:
             self._failed[username] = self._clock() + RETRY_SECONDS
-            _forget(self._failed, USERS_MAX)
+            _forget_oldest(self._failed)
             return
         self._failed.pop(username, None)
         self._known.pop(username, None)
         self._nobody.pop(username, None)
         (self._known if found.groups else self._nobody)[username] = found
-        _forget(self._known, USERS_MAX)
-        _forget(self._nobody, USERS_MAX)
+        _forget_oldest(self._known)
+        _forget_oldest(self._nobody)
 
 
-def _forget(people: "OrderedDict[str, T]", most: int) -> None:
-    while len(people) > most:
+def _forget_oldest(people: "OrderedDict[str, T]") -> None:
+    while len(people) > USERS_MAX:
         people.popitem(last=False)
 
 

@@ -95,7 +95,7 @@ def _confirm_role(
     new: Mapping[str, Any],
     old: Mapping[str, Any] | None,
 ) -> None:
-    if authorizer.allows(user, _with_verb(attributes, "escalate")).allowed:
+    if authorizer.allows(user, _escalation_of(attributes)).allowed:
         return
     if _same_but_for_garbage_collection(new, old):
         return
@@ -179,9 +179,9 @@ def _no_such_role(role: RoleReference, plural: str) -> Refused:
     return not_found(GroupResource(RBAC, plural), role.name)
 
 
-def _with_verb(attributes: Attributes, verb: str) -> Attributes:
+def _escalation_of(attributes: Attributes) -> Attributes:
     return Attributes(
-        verb,
+        "escalate",
         attributes.group,
         "*",
         attributes.resource,

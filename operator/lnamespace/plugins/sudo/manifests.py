@@ -77,7 +77,7 @@ def _standard_input() -> str:
     try:
         if os.isatty(0):
             return ""
-        os.dup2(_kept(0), 0)
+        os.dup2(_kept_input(), 0)
         with open(0, "rb", closefd=False) as kept:
             return _start(kept)
     except OSError:  # kubectl cannot read it either, and says so
@@ -90,11 +90,11 @@ def _start(file: IO[bytes]) -> str:
     return text
 
 
-def _kept(descriptor: int) -> int:
+def _kept_input() -> int:
     from tempfile import TemporaryFile
 
     with TemporaryFile() as file:
-        while data := os.read(descriptor, 65536):
+        while data := os.read(0, 65536):
             file.write(data)
         file.flush()
         file.seek(0)

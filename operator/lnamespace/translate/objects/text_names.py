@@ -97,17 +97,17 @@ class _Occurrence:
 
     def is_domain(self) -> bool:
         """Return whether it is a namespace in the DNS name of a Service."""
-        return self.before.endswith(".") and self._behind(_NAMESPACE).startswith(".svc")
+        return self.before.endswith(".") and self._behind_namespace().startswith(".svc")
 
     def is_of_pod(self) -> bool:
         """Return whether it is a pod's namespace in a kubelet's ``pod_namespace(uid)``."""
         if not self.before.endswith("_"):
             return False
-        return bool(_POD.match(self._behind(_NAMESPACE))) or self._is_known()
+        return bool(_POD.match(self._behind_namespace())) or self._is_known()
 
     def is_namespace_segment(self) -> bool:
         """Return whether it is a namespace in ``namespace/name``."""
-        found = self.begins_word and _OBJECT.match(self._behind(_NAMESPACE))
+        found = self.begins_word and _OBJECT.match(self._behind_namespace())
         return bool(found) and self._is_known()
 
     def is_group(self) -> bool:
@@ -133,8 +133,8 @@ class _Occurrence:
         kinds = self.view.resources.prefixed_words
         return word in kinds or f"{_back(found[2] or '')}{word}".lower() in kinds
 
-    def _behind(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.after)
+    def _behind_namespace(self) -> str:
+        found = _NAMESPACE.match(self.after)
         return self.after[found.end() :] if found else ""
 
     def _is_known(self) -> bool:

@@ -75,7 +75,7 @@ def written_fields(resource: ResourceType) -> Mapping[str, str]:
         if isinstance(rule, PinnedField):
             fields[f".metadata.annotations.{rule.kept_as}"] = "." + ".".join(rule.path)
         elif isinstance(rule, RenamedKey):
-            fields[f".metadata.{rule.group}.{rule.kept_as}"] = f".metadata.{rule.group}.{rule.key}"
+            fields[f".metadata.annotations.{rule.kept_as}"] = f".metadata.annotations.{rule.key}"
         elif isinstance(rule, PodSecurityRule):
             keys = [path[-1] for path in rule.paths]
             fields |= {f".metadata.labels.{kept_as(k)}": f".metadata.labels.{k}" for k in keys}

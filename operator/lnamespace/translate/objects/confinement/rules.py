@@ -176,10 +176,9 @@ def prefixed(
 
 @dataclass(frozen=True)
 class RenamedKey:
-    """A label or annotation that the platform would act on, kept under a key of the gateway."""
+    """An annotation that the platform would act on, kept under a key of the gateway."""
 
     key: str
-    group: str = "annotations"
 
     @property
     def kept_as(self) -> str:
@@ -189,7 +188,7 @@ class RenamedKey:
     @property
     def paths(self) -> tuple[Path, ...]:
         """Return the path of the key."""
-        return (("metadata", self.group, self.key),)
+        return (("metadata", "annotations", self.key),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Rename the key to the gateway's."""
@@ -200,7 +199,7 @@ class RenamedKey:
         self._rename(subject.body, self.kept_as, self.key)
 
     def _rename(self, body: Object, old: str, new: str) -> None:
-        entries = _metadata_map(body, self.group, make=False)
+        entries = annotations(body)
         if old in entries:
             entries[new] = entries.pop(old)
 
