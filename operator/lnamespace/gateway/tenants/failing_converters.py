@@ -193,7 +193,11 @@ class FailingConverters:
         return True
 
     async def _list(self, view: TenantView, resource: ResourceType, namespace: str) -> None:
-        """List the objects of a namespace, as far as the API server's cache has them not yet."""
+        """List the objects of a namespace, page by page; raise the error of the first that fails.
+
+        Only the beginning of a page is kept, with the token for the next one: ``list_pages`` would
+        hold pages of 8 MiB, of sixteen kinds of each tenant at once.
+        """
         path = listed_path(view, resource, namespace)
         identity = UpstreamIdentity(view.tenant, _PERSON)
         query: tuple[tuple[str, str], ...] = (("limit", "500"),)
