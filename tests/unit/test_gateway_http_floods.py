@@ -301,7 +301,7 @@ def test_the_memory_of_long_buffers_is_returned_to_the_system(size: int) -> None
     """This runs in a separate process, because the allocator keeps its adapted thresholds."""
     script = """
 import sys
-from lnamespace.runtime.long_buffers import give_back, shorten_buffers
+from lnamespace.runtime.memory import give_back, shorten_buffers
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) // 256
@@ -345,7 +345,7 @@ def test_an_idle_connection_takes_little_memory(certificates: Path) -> None:
 import asyncio, ssl, sys
 from lnamespace.gateway.http.server import HttpServer
 from lnamespace.runtime.addresses import Address
-from lnamespace.runtime.long_buffers import shorten_buffers
+from lnamespace.runtime.memory import shorten_buffers
 
 async def main():
     def resident():

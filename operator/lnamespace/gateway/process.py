@@ -12,9 +12,8 @@ from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.parts import GatewayParts
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.usage import expose_usage
-from lnamespace.runtime.garbage import search_garbage_rarely
 from lnamespace.runtime.lifecycle import running, serve_until_stopped
-from lnamespace.runtime.long_buffers import keep_giving_back, shorten_buffers
+from lnamespace.runtime.memory import keep_giving_back, search_garbage_rarely, shorten_buffers
 from lnamespace.runtime.open_files import raise_open_files
 from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import stop_event

@@ -5,11 +5,11 @@
 * :mod:`.listener` - an HTTP/1.1 listener with bounds on connections and time.
 * :mod:`.probes` - liveness, readiness and metrics over plain HTTP.
 * :mod:`.open_files` - how many files a process may have open.
-* :mod:`.garbage`, :mod:`.long_buffers` - Python's search for cycles; memory of long buffers.
+* :mod:`.memory` - memory of long buffers, and Python's search for cycles.
 * :mod:`.steps` - long work in steps, between which others run.
 * :mod:`.signals` - a stop at SIGTERM and SIGINT.
 * :mod:`.logs` - log records as text or as JSON.
 * :mod:`.lines` - lines of a log of ours, written by a thread.
 * :mod:`.tables`, :mod:`.texts` - rows, and names of many objects, as people read them.
-* :mod:`.certificates`, :mod:`.key_pairs` - certificates as we make them and as OpenSSL reads them.
+* :mod:`.certificates` - certificates as we make them, and as OpenSSL reads them.
 """

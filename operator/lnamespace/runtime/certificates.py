@@ -1,7 +1,10 @@
-"""The common parts of all certificates that we make, and their form in PEM."""
+"""The common parts of all certificates that we make, their form in PEM, and their use by OpenSSL."""
 
 import ipaddress
+import os
+import ssl
 from collections.abc import Iterable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
@@ -106,3 +109,19 @@ def _general(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
+
+
+def load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Load a certificate and its key, both in PEM, into a context.
+
+    OpenSSL reads them from files only. They are in memory: neither is written to a disk.
+    """
+    with ExitStack() as files:
+        context.load_cert_chain(_in_memory(files, certificate), _in_memory(files, key))
+
+
+def _in_memory(files: ExitStack, content: bytes) -> str:
+    descriptor = os.memfd_create("certificate")
+    files.callback(os.close, descriptor)
+    os.write(descriptor, content)
+    return f"/proc/self/fd/{descriptor}"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from lnamespace.admission.certificates.keypairs import KeyPair, not_after, not_before, problem
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.runtime.key_pairs import load_key_pair
+from lnamespace.runtime.certificates import load_key_pair
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIde
 from lnamespace.gateway.certificates.serving_pairs import ServingPair
 from lnamespace.kube.client import Client
 from lnamespace.model.lcluster import LCluster
-from lnamespace.runtime.key_pairs import load_key_pair
+from lnamespace.runtime.certificates import load_key_pair
 from lnamespace.settings import Settings
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"

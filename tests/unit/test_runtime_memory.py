@@ -5,7 +5,7 @@ import sys
 
 _COUNT = """
 import gc
-from lnamespace.runtime.garbage import search_garbage_rarely
+from lnamespace.runtime.memory import search_garbage_rarely
 kept = [[] for _ in range(100_000)]
 search_garbage_rarely()
 print(len(gc.get_objects()), gc.get_threshold()[2])
