@@ -1,4 +1,4 @@
-"""The common parts of all certificates that we make, their form in PEM, and their use by OpenSSL."""
+"""The common parts of all certificates that we make, as PEM and as OpenSSL reads them."""
 
 import ipaddress
 import os

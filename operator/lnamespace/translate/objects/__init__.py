@@ -16,12 +16,9 @@
 - :mod:`~lnamespace.translate.objects.load_balancers`: addresses that a tenant's own ones write.
 - :mod:`~lnamespace.translate.objects.synthetic_objects`: objects that exist in the gateway alone.
 - :mod:`~lnamespace.translate.objects.texts`: texts for people, by
-  :mod:`~lnamespace.translate.objects.text_names` and
-  :mod:`~lnamespace.translate.objects.platform_texts`.
+  :mod:`~lnamespace.translate.objects.text_names`.
 
-Single kinds and fields: :mod:`~lnamespace.translate.objects.aggregation`,
-:mod:`~lnamespace.translate.objects.involved`,
-:mod:`~lnamespace.translate.objects.json_text`, :mod:`~lnamespace.translate.objects.match_rules`,
-:mod:`~lnamespace.translate.objects.quotas`, :mod:`~lnamespace.translate.objects.quota_scopes`,
-:mod:`~lnamespace.translate.objects.tokens`, :mod:`~lnamespace.translate.objects.totals`.
+Single kinds and fields: :mod:`~lnamespace.translate.objects.single_kinds`,
+:mod:`~lnamespace.translate.objects.aggregation`, :mod:`~lnamespace.translate.objects.match_rules`,
+:mod:`~lnamespace.translate.objects.quotas`, :mod:`~lnamespace.translate.objects.totals`.
 """

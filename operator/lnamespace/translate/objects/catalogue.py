@@ -6,7 +6,6 @@ custom resource is data of the tenant's own programs.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from lnamespace.translate.names.tenant_view import TenantView
@@ -21,19 +20,20 @@ from lnamespace.translate.objects.fields.cluster import (
 )
 from lnamespace.translate.objects.fields.volumes import VOLUME_ANNOTATIONS, VOLUMES
 from lnamespace.translate.objects.fields.workloads import WORKLOADS
-from lnamespace.translate.objects.involved import EventTranslator
 from lnamespace.translate.objects.load_balancers import BalancedTranslator
 from lnamespace.translate.objects.metadata import (
     WholeObjectTranslator,
     metadata_translator,
-    name_of,
 )
-from lnamespace.translate.objects.references import refuse_foreign_claim
+from lnamespace.translate.objects.single_kinds import (
+    DeleteOptionsTranslator,
+    EventTranslator,
+    SecretTranslator,
+    VolumeTranslator,
+)
 from lnamespace.translate.objects.spellings import API_VERSION
-from lnamespace.translate.objects.tokens import SecretTranslator
-from lnamespace.translate.objects.translators import Encoded, FieldRule, ObjectTranslator, object_at
+from lnamespace.translate.objects.translators import FieldRule, ObjectTranslator
 from lnamespace.translate.protocol.resources import ResourceType
-from lnamespace.translate.protocol.status import forbidden
 
 FIELDS: Mapping[tuple[str, str], ObjectTranslator] = {
     **WORKLOADS,
@@ -47,35 +47,6 @@ FIELDS: Mapping[tuple[str, str], ObjectTranslator] = {
 ANNOTATION_RULES = {**VOLUME_ANNOTATIONS, **ANNOTATIONS}
 OWN_BODIES = frozenset({"scale", "eviction", "binding", "token"})
 """Subresources whose body is of another kind than the object, with the object's metadata."""
-UNSAFE_DELETE = "ignoreStoreReadErrorWithClusterBreakingPotential"
-
-
-@dataclass(frozen=True)
-class VolumeTranslator(WholeObjectTranslator):
-    """The translation of PersistentVolumes; the claim decides the tenant of a provisioned one."""
-
-    def members_down(self, members: Encoded, context: TranslationContext) -> Encoded:
-        """Translate a volume in place and return it."""
-        name = name_of(members)
-        if name and not name.startswith(context.view.prefix):
-            spec = object_at(members, "spec")
-            refuse_foreign_claim(spec.get("claimRef", b"{}"), context)
-        return super().members_down(members, context)
-
-
-@dataclass(frozen=True)
-class DeleteOptionsTranslator(ObjectTranslator):
-    """The translation of DeleteOptions, which clients send in the group of a custom resource."""
-
-    def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
-        """Translate options in place and return them."""
-        if bytes(members.get(UNSAFE_DELETE, b"false")) == b"true":
-            raise forbidden(
-                context.resource.group_resource, "", f"{UNSAFE_DELETE} is the platform's to set"
-            )
-        return super().members_up(members, context)
-
-
 DELETE_OPTIONS = DeleteOptionsTranslator({"apiVersion": API_VERSION})
 
 

@@ -1,4 +1,4 @@
-"""Resource names with a class or an API group, in quotas, containers and limits.
+"""Resource names with a class or an API group, in quotas, containers and limits; quotas' scopes.
 
 - ``deviceclass.resource.kubernetes.io/CLASS``, of quotas with ``requests.`` before it
 - of quotas, ``CLASS.storageclass.storage.k8s.io/requests.storage``, ``.../persistentvolumeclaims``
@@ -7,10 +7,26 @@
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.spellings import DEVICE_CLASS_NAME, STORAGE_CLASS_NAME
-from lnamespace.translate.objects.translators import KeyTranslator, Spelling
+from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.spellings import (
+    DEVICE_CLASS_NAME,
+    PRIORITY_CLASS_NAME,
+    STORAGE_CLASS_NAME,
+    VOLUME_ATTRIBUTES_CLASS_NAME,
+    NameOf,
+)
+from lnamespace.translate.objects.translators import (
+    KeyTranslator,
+    Leaf,
+    Spelling,
+    list_of,
+    object_of,
+    text_at,
+)
 from lnamespace.translate.protocol.resources import ResourceType
 
 _CLASSES = {
@@ -22,6 +38,13 @@ CLASS_SUFFIXES = tuple(_CLASSES)
 _COUNT = "count/"
 DEVICES = ("deviceclass.resource.kubernetes.io/", "requests.deviceclass.resource.kubernetes.io/")
 """The prefixes of the names of resources that are devices of a class."""
+
+
+_SCOPES = {
+    "PriorityClass": PRIORITY_CLASS_NAME,
+    "VolumeAttributesClass": VOLUME_ATTRIBUTES_CLASS_NAME,
+}
+"""The scopes whose values are names of classes."""
 
 
 def resource_key_up(view: TenantView, key: str) -> str:
@@ -54,3 +77,27 @@ def _translated(
 
 RESOURCE_KEYS = KeyTranslator(resource_key_up, resource_key_down)
 RESOURCE_NAME = Spelling(resource_key_up, resource_key_down)
+
+
+@dataclass(frozen=True)
+class QuotaScopeTranslator(Leaf):
+    """The translation of one of ``spec.scopeSelector.matchExpressions``."""
+
+    def up(self, value: Any, context: TranslationContext) -> Any:
+        """Return a requirement in upstream spelling."""
+        return _scope(value, lambda rule, each: rule.up(each, context))
+
+    def down(self, value: Any, context: TranslationContext) -> Any:
+        """Return a requirement in tenant spelling."""
+        return _scope(value, lambda rule, each: rule.down(each, context))
+
+
+def _scope(value: Any, translate: Callable[[NameOf, Any], Any]) -> Any:
+    requirement = object_of(value)
+    if requirement is None:
+        return value
+    rule = _SCOPES.get(text_at(requirement, "scopeName"))
+    names = list_of(requirement.get("values", b"null"))
+    if rule is not None and names is not None:
+        requirement["values"] = [translate(rule, each) for each in names]
+    return requirement

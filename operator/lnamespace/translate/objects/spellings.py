@@ -1,12 +1,22 @@
-"""Rules for single values: a namespace, the name of a class, an API group."""
+"""Rules for single values: a namespace, the name of a class, an API group, JSON in a string."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from msgspec import DecodeError, Raw
+from msgspec.json import encode
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.context import TranslationContext
-from lnamespace.translate.objects.translators import ForeignObject, Leaf, Spelling, text_of
+from lnamespace.translate.objects.translators import (
+    FieldRule,
+    ForeignObject,
+    Leaf,
+    Spelling,
+    text_of,
+)
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import forbidden
 
@@ -163,3 +173,28 @@ def _driver_down(view: TenantView, driver: str) -> str:
 
 DRIVER = Spelling(_driver_up, _driver_down)
 """The CSI driver of an inline volume; one that is not allowed gets the prefix."""
+
+
+@dataclass(frozen=True)
+class JsonText(Leaf):
+    """The translation of JSON in a string by another rule."""
+
+    rule: FieldRule
+
+    def up(self, value: Any, context: TranslationContext) -> Any:
+        """Return the text in upstream spelling."""
+        return _within_text(value, lambda inner: self.rule.up(inner, context))
+
+    def down(self, value: Any, context: TranslationContext) -> Any:
+        """Return the text in tenant spelling."""
+        return _within_text(value, lambda inner: self.rule.down(inner, context))
+
+
+def _within_text(value: Any, translate: Callable[[Any], Any]) -> Any:
+    text = text_of(value)
+    if text is None:
+        return value
+    try:
+        return encode(translate(Raw(text.encode()))).decode()
+    except (DecodeError, RecursionError, TypeError):
+        return value  # it is no JSON, and not read as such

@@ -14,10 +14,16 @@ from lnamespace.translate.objects.confinement.policy_expressions import policy_e
 from lnamespace.translate.objects.confinement.volumes import empty_class
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.keys import private_domain
-from lnamespace.translate.objects.platform_texts import without_platform
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import AT_MOST, names_down
 from lnamespace.translate.objects.translators import Leaf, object_of, text_at, text_of
+
+_POLICY = re.compile(
+    r"((?:Validating|Mutating)AdmissionPolicy) '([^']*)' with binding '[^']*' (denied request: )?"
+)
+_EXPRESSION = re.compile(r"expression '.*' resulted in error: |failed expression: ", re.DOTALL)
+_DIALLED = re.compile(r"failed to call webhook: (?:[A-Z][a-z]+ )?\"https?://([^/\"]+).*", re.DOTALL)
+_UNANSWERED = "failed to call webhook: a webhook of the platform does not answer"
 
 
 @lru_cache(maxsize=4096)
@@ -41,7 +47,7 @@ def text_down(
     at_most
         How many names may lose the prefix.
     """
-    text = without_platform(view, text)
+    text = _without_platform(view, text)
     text = view.webhook_route.text_down(text) if view.webhook_route else text
     text = policy_expression_down(text, view)
     text = identities_down(view, text)
@@ -60,6 +66,35 @@ def identities_down(view: TenantView, text: str) -> str:
         return text
     text = text.replace(view.identity_prefix, "")
     return _account(view.tenant).sub("the cluster", text)
+
+
+def _without_platform(view: TenantView, text: str) -> str:
+    """Return the text of a refusal without names, addresses and expressions of the platform's.
+
+    A policy of the tenant has the prefix, and its webhooks are called through the gateway. The
+    message that a policy's author wrote stays.
+    """
+    if "AdmissionPolicy '" in text:
+        text = _policies(view, text)
+    found = _DIALLED.search(text) if "failed to call webhook" in text else None
+    if found and not _is_own_webhook(view, found[1]):
+        text = text[: found.start()] + _UNANSWERED
+    return text
+
+
+def _policies(view: TenantView, text: str) -> str:
+    found = _POLICY.search(text)
+    if found is None or found[2].startswith(view.prefix):
+        return text
+    said = text[found.end() :]
+    if _EXPRESSION.match(said):
+        said = "an expression failed"
+    return f"{text[: found.start()]}{found[1]} of the platform {found[3] or ''}{said}"
+
+
+def _is_own_webhook(view: TenantView, host: str) -> bool:
+    route = view.webhook_route
+    return route is not None and host.partition(":")[0] == route.service.host
 
 
 @dataclass(frozen=True)

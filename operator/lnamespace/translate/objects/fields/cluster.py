@@ -4,14 +4,12 @@ from collections.abc import Mapping
 
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.objects.fields.workloads import CONDITIONS
-from lnamespace.translate.objects.json_text import JsonText
 from lnamespace.translate.objects.labels import TenantSelector
 from lnamespace.translate.objects.load_balancers import BalancedAddress
 from lnamespace.translate.objects.match_rules import MatchRuleTranslator
 from lnamespace.translate.objects.metadata import AnnotationRules
 from lnamespace.translate.objects.paths import translator_at
-from lnamespace.translate.objects.quota_scopes import QuotaScopeTranslator
-from lnamespace.translate.objects.quotas import RESOURCE_KEYS
+from lnamespace.translate.objects.quotas import RESOURCE_KEYS, QuotaScopeTranslator
 from lnamespace.translate.objects.references import REFERENCE, RoleRefTranslator, SubjectTranslator
 from lnamespace.translate.objects.spellings import (
     API_VERSION,
@@ -22,6 +20,7 @@ from lnamespace.translate.objects.spellings import (
     PREFIXED,
     USER,
     USER_GROUP,
+    JsonText,
 )
 from lnamespace.translate.objects.texts import TEXT, NamespaceCondition
 from lnamespace.translate.objects.translators import FieldRule, ListTranslator, ObjectTranslator
