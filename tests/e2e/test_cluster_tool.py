@@ -161,6 +161,7 @@ def test_env_puts_every_tool_on_the_path(cluster: Cluster) -> None:
         assert found.startswith(path.split(":", maxsplit=1)[0])
 
 
+@pytest.mark.thorough
 def test_the_controller_manager_works_with_its_own_rights(cluster: Cluster) -> None:
     cluster.kubectl("create", "namespace", "works")
     eventually(lambda: "default" in cluster.kubectl("get", "serviceaccount", "-n", "works"))
@@ -177,6 +178,7 @@ def test_a_second_up_changes_nothing(cluster: Cluster) -> None:
     assert [cluster.pid(daemon) for daemon in DAEMONS] == before
 
 
+@pytest.mark.thorough
 def test_up_after_a_crash_keeps_data_and_kubeconfigs(cluster: Cluster) -> None:
     """That of the API server alone is in most tests of faults."""
     name = "survivor"
@@ -222,6 +224,7 @@ def test_a_relative_dir_works_from_any_working_directory(tmp_path: Path, cluster
     assert str(cluster.directory) in output
 
 
+@pytest.mark.thorough
 def test_down_removes_all_processes_and_files(fresh: Cluster) -> None:
     fresh.up()
     assert len(fresh.processes()) == len(DAEMONS)

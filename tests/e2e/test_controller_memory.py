@@ -13,6 +13,8 @@ from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 COUNT = 20
 MIB = 2**20
 OURS = {"app.kubernetes.io/managed-by": "lnamespace"}

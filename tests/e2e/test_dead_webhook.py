@@ -175,7 +175,13 @@ def test_an_administrator_can_edit_lnamespaces_without_the_webhook(
 
 
 @pytest.mark.usefixtures("dead")
-@pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
+@pytest.mark.parametrize(
+    "cascade",
+    [
+        "foreground",
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in ("background", "orphan")),
+    ],
+)
 def test_deletion_does_not_need_the_webhook(
     cascade: str, names: Iterator[str], alice: Person, admin: Api
 ) -> None:

@@ -166,10 +166,10 @@ def town(tenants: Tenants, rights: Rights) -> Town:
     return Town(tenants, rights, f"town{next(_towns)}")
 
 
-def some(troubles: Mapping[str, Trouble], *thorough: str) -> list[Any]:
-    """Return the troubles, of which those named are like others to the controller."""
+def some(troubles: Mapping[str, Trouble], *usual: str) -> list[Any]:
+    """Return the troubles; all but the usual ones are like these to the controller."""
     rare = pytest.mark.thorough
-    return [pytest.param(how, marks=[rare] if how in thorough else []) for how in troubles]
+    return [pytest.param(how, marks=[] if how in usual else [rare]) for how in troubles]
 
 
 def writes(call: Call) -> bool:
@@ -195,7 +195,7 @@ TROUBLES = {
 
 
 @pytest.mark.usefixtures("remote")
-@pytest.mark.parametrize("how", some(TROUBLES, "401", "409", "500", "cut", "slow"))
+@pytest.mark.parametrize("how", some(TROUBLES, "carried out and cut", "429"))
 def test_failed_writes_are_retried_until_the_state_is_as_desired(
     how: str, line: Wire, town: Town, measurements: Measurements
 ) -> None:
@@ -217,7 +217,7 @@ WATCHES = {
 
 
 @pytest.mark.usefixtures("remote")
-@pytest.mark.parametrize("how", some(WATCHES, "429", "500", "slow"))
+@pytest.mark.parametrize("how", some(WATCHES, "410", "cut"))
 def test_no_event_is_lost_by_failing_watches(
     how: str, line: Wire, town: Town, measurements: Measurements
 ) -> None:

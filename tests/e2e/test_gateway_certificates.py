@@ -268,6 +268,7 @@ def test_a_certificate_signed_by_one_gateway_is_accepted_by_all_gateways(
     assert "robot" in robot.kubectl("auth", "whoami").ok()
 
 
+@pytest.mark.thorough
 def test_a_deleted_root_certificate_is_recreated_and_voids_old_certificates(
     alice: Resident, cluster: GatewayCluster, tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from tests.e2e.support.people import People
 from tests.e2e.support.probes import metric
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 QUOTAS = "resourcequotas"

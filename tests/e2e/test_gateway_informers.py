@@ -238,6 +238,7 @@ def test_informers_lose_no_event_when_connections_are_cut(
     live_through(cluster, informers, cut, all_told=True)
 
 
+@pytest.mark.thorough
 def test_informers_lose_no_event_when_connections_are_half_open(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
@@ -249,6 +250,7 @@ def test_informers_lose_no_event_when_connections_are_half_open(
     live_through(cluster, informers, half_open, all_told=True)
 
 
+@pytest.mark.thorough
 def test_informers_lose_no_event_during_a_network_outage(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:

@@ -23,6 +23,8 @@ from tests.e2e.support.people import People
 from tests.e2e.support.tenants import condition
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 SUFFIX, PLACE, TENANT = "team1.example.com", "team1", "acme"
 LCLUSTERS = f"/apis/tenancy.{SUFFIX}/v1beta1/lclusters"
 _FLAGS = ("enabled=true", "deploy=false", "mine=true", "host=gateway.test")

@@ -1,6 +1,6 @@
 """Clients of a gateway that mean harm: its memory is bounded, and others are answered meanwhile.
 
-Each is tried in small by every run, and by `make thorough` in the numbers that an attacker has.
+Most are tried in small by every run, and all by `make thorough` in the numbers of an attacker.
 """
 
 import asyncio
@@ -102,7 +102,8 @@ def numbers(few: int, many: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("count", [few, marked])
 
 
-@numbers(500, 9_500)
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [9_500])
 async def test_idle_connections_use_little_memory_and_stay_usable(
     count: int, attacker: Api, gateway: GatewayProcess, witness: Witness
 ) -> None:
@@ -167,7 +168,8 @@ async def test_endless_headers_are_refused(count: int, attacker: Api, witness: W
     assert set(answers) <= {431, 0}
 
 
-@numbers(300, 2_000)
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [2_000])
 async def test_half_sent_requests_do_not_harm_the_gateway(
     count: int, attacker: Api, witness: Witness
 ) -> None:
@@ -189,7 +191,8 @@ def large(attacker: Api) -> int:
     return count * size
 
 
-@numbers(40, 400)
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [400])
 async def test_unread_large_lists_use_bounded_memory(
     count: int, attacker: Api, large: int, gateway: GatewayProcess, witness: Witness
 ) -> None:

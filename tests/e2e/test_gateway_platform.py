@@ -393,6 +393,7 @@ def test_the_storage_metric_sums_the_volumes_bound_to_the_lclusters_claims(
     assert lclusters.is_ready("billed")
 
 
+@pytest.mark.thorough
 def test_the_object_metric_is_counted_without_listing_objects(
     cluster: GatewayCluster, alice: Resident
 ) -> None:

@@ -175,6 +175,7 @@ def test_an_unavailable_platform_webhook_is_not_named(cluster: GatewayCluster, r
         root.create(path, body(resource, "free", judged=False), dryRun="All")
 
 
+@pytest.mark.thorough
 def test_a_policy_engine_can_be_installed_and_restarted_beside_our_policies(
     cluster: GatewayCluster,
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_killed_worker_is_restarted_while_the_other_serves_requests(
     assert "a worker ended" in gateway.log()
 
 
+@pytest.mark.thorough
 def test_a_worker_that_hangs_makes_the_gateway_unready(gateway: Workers, alice: Resident) -> None:
     del alice
     os.kill(gateway.pids[1], signal.SIGSTOP)
@@ -219,6 +220,7 @@ def test_sigterm_drains_all_workers_and_exits_with_status_0(cluster: GatewayClus
         assert probing.connect_ex(("127.0.0.1", process.port)) != 0
 
 
+@pytest.mark.thorough
 def test_each_worker_serves_a_renewed_certificate(cluster: GatewayCluster, tmp_path: Path) -> None:
     process = another(cluster, "renewed")
     served, renewed = tmp_path / "served", tmp_path / "renewed"
@@ -241,6 +243,7 @@ def seen(process: Workers) -> set[str]:
     return {ssl.get_server_certificate(("127.0.0.1", process.port)) for _ in range(30)}
 
 
+@pytest.mark.thorough
 def test_workers_that_cannot_start_end_the_gateway(cluster: GatewayCluster) -> None:
     process = another(cluster, "broken")
     process.launch(

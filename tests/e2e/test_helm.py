@@ -158,6 +158,7 @@ def test_an_upgrade_under_load_refuses_no_request(
     unharmed(release, rights, alice)
 
 
+@pytest.mark.thorough
 def test_a_rollback_under_load_refuses_no_request(
     release: Instance, alice: Person, rights: Rights, measurements: Measurements
 ) -> None:
@@ -192,6 +193,7 @@ def test_uninstalling_keeps_lnamespaces_namespaces_and_access(
     assert "forbidden" in alice.kubectl("create", "lns", "late").refused()
 
 
+@pytest.mark.thorough
 def test_a_reinstalled_release_takes_over_existing_lnamespaces(
     release: Instance, admin: Api, alice: Person, rights: Rights
 ) -> None:

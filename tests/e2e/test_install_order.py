@@ -148,6 +148,7 @@ def test_a_reinstallation_after_a_removal_without_hooks_grants_no_early_right(
     works(release, mallory)
 
 
+@pytest.mark.thorough
 def test_upgrade_and_rollback_do_not_recreate_the_roles(
     release: Instance, admin: Api, mallory: Person
 ) -> None:
@@ -161,6 +162,7 @@ def test_upgrade_and_rollback_do_not_recreate_the_roles(
     works(release, mallory)
 
 
+@pytest.mark.thorough
 def test_the_authenticated_create_value_allows_and_forbids_creation(
     release: Instance, mallory: Person
 ) -> None:
@@ -229,6 +231,7 @@ def test_a_reinstallation_can_switch_the_webhook_between_service_and_url(
     assert client["url"].startswith(f"https://127.0.0.1:{release.port}")
 
 
+@pytest.mark.thorough
 def test_a_deleted_or_weakened_policy_is_reported(
     release: Instance, admin: Api, tmp_path: Path
 ) -> None:
@@ -259,6 +262,7 @@ def test_a_deleted_or_weakened_policy_is_reported(
         watcher.stop()
 
 
+@pytest.mark.thorough
 def test_an_installation_without_hooks_applies_roles_by_label_and_keeps_them(
     release: Instance, admin: Api, mallory: Person
 ) -> None:

@@ -68,13 +68,8 @@ def test_random_operations_in_lclusters_match_the_model(stage: LClusterStage) ->
     assert report.answers > 100
 
 
-@pytest.mark.parametrize(
-    "fails",
-    [
-        pytest.param(False, id="calmly", marks=pytest.mark.thorough),
-        pytest.param(True, id="while everything fails"),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("fails", [False, True], ids=["calmly", "while everything fails"])
 def test_deleting_an_lcluster_restores_the_previous_inventory_of_the_platform(
     fails: bool, stage: LClusterStage, measurements: Measurements
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_suspended_leader_writes_nothing_after_its_lease_expires(
     tenants.all_ready(names)
 
 
+@pytest.mark.thorough
 def test_a_leader_ends_when_its_lease_is_taken(
     pair: Pair, tenants: Tenants, admin: Api, measurements: Measurements
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_leader_ends_when_its_lease_is_taken(
     tenants.ready(name)
 
 
+@pytest.mark.thorough
 def test_a_leader_ends_when_the_api_server_is_unreachable(
     pair: Pair, cluster: Cluster, tenants: Tenants
 ) -> None:

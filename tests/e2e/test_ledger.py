@@ -70,7 +70,10 @@ def recorded(tenants: Tenants, name: str) -> None:
 @pytest.mark.parametrize(
     "kind",
     # DuckDB is a file as SQLite is, and tests/unit has all its queries.
-    ["sqlite", "postgresql", pytest.param("duckdb", marks=pytest.mark.thorough)],
+    [
+        "sqlite",
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in ("postgresql", "duckdb")),
+    ],
 )
 def test_creation_edit_and_deletion_are_recorded_in_each_database(
     kind: str,

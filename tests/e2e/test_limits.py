@@ -119,6 +119,7 @@ def editors(admin: Api, prefix: str) -> set[str]:
     return {name for name in found if name.startswith(begin) and name.endswith(":editor")}
 
 
+@pytest.mark.thorough
 def test_fifty_concurrent_creations_keep_to_the_limit_despite_controller_crashes(
     controller: Controller, tenants: Tenants, people: People, admin: Api
 ) -> None:

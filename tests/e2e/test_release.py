@@ -22,6 +22,8 @@ from tests.e2e.support.rights import Rights
 from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 PLUGINS = tuple(PROGRAMS)
 MEGABYTE = 10**6
 

@@ -97,7 +97,15 @@ def test_a_delayed_status_write_does_not_suppress_a_new_billing_record(
 
 @pytest.mark.usefixtures("remote")
 @pytest.mark.parametrize(
-    "what", ["namespaces", "rolebindings", "clusterroles", "clusterrolebindings", "billingrecords"]
+    "what",
+    [
+        "namespaces",
+        "rolebindings",
+        *(
+            pytest.param(each, marks=pytest.mark.thorough)
+            for each in ("clusterroles", "clusterrolebindings", "billingrecords")
+        ),
+    ],
 )
 def test_a_delayed_creation_gives_a_recreated_lnamespace_only_its_own_rights(
     what: str, line: Wire, tenants: Tenants, admin: Api, rights: Rights
@@ -192,6 +200,7 @@ def test_a_binding_is_recreated_after_a_foreign_object_of_its_name_is_removed(
     tenants.ready(name)
 
 
+@pytest.mark.thorough
 def test_repeated_recreation_loses_no_billing_record_and_mixes_no_owners(
     tenants: Tenants, admin: Api
 ) -> None:

@@ -413,6 +413,7 @@ def migrate(cluster: Cluster, *flags: str) -> str:
     return cluster.run(REPOSITORY / ".venv" / "bin" / "lnamespace", "migrate", *flags).ok()
 
 
+@pytest.mark.thorough
 def test_objects_stored_in_the_older_version_are_migrated(
     cluster: Cluster, tenants: Tenants, admin: Api
 ) -> None:

@@ -102,6 +102,7 @@ def test_deleting_the_secret_renews_the_certificate_and_refuses_no_request(
     assert certificate(admin) != before
 
 
+@pytest.mark.thorough
 def test_an_invalid_secret_is_replaced_under_load_and_refuses_no_request(
     cluster: Cluster, admin: Api
 ) -> None:
