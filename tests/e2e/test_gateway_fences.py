@@ -354,7 +354,7 @@ def gateway(admin: Api) -> Api:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def fences(cluster: Cluster, gateway: Api, admin: Api) -> Iterator[None]:
+def fences(cluster: Cluster, gateway: Api, admin: Api) -> None:
     """Wait until the policies of the chart are in force."""
     files = [f"--show-only=templates/{name}.yaml" for name in POLICIES]
     chart = ("lnamespace", str(CHART), "--namespace", RELEASE_NAMESPACE)
@@ -379,14 +379,11 @@ def fences(cluster: Cluster, gateway: Api, admin: Api) -> Iterator[None]:
         return False
 
     eventually(in_force, what="the policies are not in force")
-    yield
-    admin.remove(ns_path(PROBE))
-    cluster.run("kubectl", "delete", "--filename=-", stdin=rendered).ok()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def world(fences: None, admin: Api) -> Iterator[None]:
-    """Two tenants with a namespace each, and the first tenant's account and ServiceAccount."""
+def world(fences: None, admin: Api) -> None:
+    """Make two tenants with a namespace each, and the first tenant's accounts."""
     assert fences is None
     for name, tenant in ((HOME, TENANT), (FOREIGN, OTHER)):
         labels = {LABEL: tenant, ENFORCE: "baseline"}
@@ -403,9 +400,6 @@ def world(fences: None, admin: Api) -> Iterator[None]:
         # The API server's authorizer knows of a RoleBinding a moment after it is there.
         acting = admin.acting(who)
         eventually(partial(unless, "Forbidden", acting.items, ns_path(HOME, "configmaps")))
-    yield
-    for name in (HOME, FOREIGN):
-        admin.remove(ns_path(name))
 
 
 def _binding(name: str, subjects: list[Object]) -> Object:
