@@ -80,6 +80,7 @@ def has_none(rights: Rights, who: Who, name: str) -> bool:
     return not any(may(who, name) for may in (rights.works, rights.edits, rights.sudoes))
 
 
+@pytest.mark.thorough
 def test_a_controller_killed_during_forty_creations_completes_all(
     cluster: Cluster, tenants: Tenants, rights: Rights, admin: Api
 ) -> None:

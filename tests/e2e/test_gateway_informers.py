@@ -23,6 +23,8 @@ from tests.e2e.support.people import People
 from tests.e2e.support.processes import free_port
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 TENANT = "informed"
 SPACES = ("default", "one", "two")
 
@@ -238,7 +240,6 @@ def test_informers_lose_no_event_when_connections_are_cut(
     live_through(cluster, informers, cut, all_told=True)
 
 
-@pytest.mark.thorough
 def test_informers_lose_no_event_when_connections_are_half_open(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
@@ -250,7 +251,6 @@ def test_informers_lose_no_event_when_connections_are_half_open(
     live_through(cluster, informers, half_open, all_told=True)
 
 
-@pytest.mark.thorough
 def test_informers_lose_no_event_during_a_network_outage(
     cluster: GatewayCluster, informers: Clients, line: Line
 ) -> None:
@@ -265,7 +265,7 @@ def test_informers_lose_no_event_during_a_network_outage(
     live_through(cluster, informers, away, all_told=True)
 
 
-@pytest.mark.parametrize("crashes", [True, pytest.param(False, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("crashes", [True, False])
 def test_informers_lose_no_event_when_the_gateway_restarts_or_crashes(
     cluster: GatewayCluster, informers: Clients, line: Line, crashes: bool
 ) -> None:

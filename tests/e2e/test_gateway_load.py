@@ -209,7 +209,8 @@ async def test_unread_large_lists_use_bounded_memory(
     assert len(again["items"]) >= large // MIB
 
 
-@numbers(40, 400)
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [400])
 async def test_unread_watches_use_bounded_memory(
     count: int, attacker: Api, large: int, gateway: GatewayProcess, witness: Witness
 ) -> None:

@@ -15,6 +15,8 @@ from tests.e2e.support.processes import Controller, Webhook, free_port
 from tests.e2e.support.tenants import Tenants, service_account
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 CHART = Path(__file__).parents[2] / "charts" / "lnamespace"
 REQUESTER = '{"spec":{"requester":"bob"}}'
 SUDO = ("--as=alice", "--as-group=system:masters")

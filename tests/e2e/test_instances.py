@@ -22,6 +22,8 @@ from tests.e2e.support.processes import Controller, Publisher
 from tests.e2e.support.rights import Deed, Rights
 from tests.e2e.support.waiting import Measurements, eventually, measured, settled
 
+pytestmark = pytest.mark.thorough
+
 OTHER = "team1.example.com"
 KINDS = ("clusterroles", "clusterrolebindings")
 
@@ -284,7 +286,6 @@ def is_empty(pair: Pair, instance: Instance) -> bool:
     return not pair.admin.items(f"/apis/{instance.group}/v1beta1/billingrecords")
 
 
-@pytest.mark.thorough
 def test_an_upgrade_of_one_instance_does_not_affect_the_other(pair: Pair) -> None:
     before = settled(lambda: state(pair, pair.first, "one"))
     configuration = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"

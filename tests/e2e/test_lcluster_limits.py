@@ -166,6 +166,7 @@ def test_the_webhook_refuses_creations_over_the_limit(people: People, admin: Api
     remove(admin, names)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("strict")
 def test_the_service_accounts_of_a_namespace_count_together(admin: Api) -> None:
     names = [f"robots{number}" for number in range(LIMIT)]

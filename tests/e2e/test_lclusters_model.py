@@ -1,7 +1,7 @@
 """People of several LClusters do what they like, and everybody is answered as the model says.
 
-`make soak` plays for as long as one likes; here is what experience says goes wrong, and one play
-of a new seed for `make thorough`. What they say when they fail, and how to play them again, is in
+`make soak` plays for as long as one likes; here, for `make thorough`, is what experience says goes
+wrong, and one play of a new seed. What they say when they fail, and how to play them again, is in
 docs/testing.md.
 """
 
@@ -23,6 +23,8 @@ from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster
 from tests.e2e.support.inventory import inventory
 from tests.e2e.support.versions import is_since
 from tests.e2e.support.waiting import Measurements, eventually, measured, settled
+
+pytestmark = pytest.mark.thorough
 
 LENGTH = 150
 """So many moves of a random play."""
@@ -60,7 +62,6 @@ def test_written_scenes_in_lclusters_match_the_model(
     assert report.answers > 1500
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(1800, func_only=True)
 def test_random_operations_in_lclusters_match_the_model(stage: LClusterStage) -> None:
     seed = random.randrange(10**6)
@@ -68,7 +69,6 @@ def test_random_operations_in_lclusters_match_the_model(stage: LClusterStage) ->
     assert report.answers > 100
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("fails", [False, True], ids=["calmly", "while everything fails"])
 def test_deleting_an_lcluster_restores_the_previous_inventory_of_the_platform(
     fails: bool, stage: LClusterStage, measurements: Measurements

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from functools import partial
 
+import pytest
+
 from tests.e2e.support.api import Api, Object, lns_path, rbac_path
 from tests.e2e.support.people import People, user
 from tests.e2e.support.rights import Rights
@@ -29,6 +31,7 @@ def counts(tenants: Tenants, name: str) -> tuple[int, int, int]:
     return users, managers, sudoers
 
 
+@pytest.mark.thorough
 def test_one_person_can_be_sudoer_of_fifty_lnamespaces(
     tenants: Tenants, people: People, rights: Rights, admin: Api
 ) -> None:

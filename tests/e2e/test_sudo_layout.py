@@ -32,6 +32,8 @@ from tests.e2e.support.rights import Deed, Rights, become, edit, rule
 from tests.e2e.support.tenants import condition, manifest, member
 from tests.e2e.support.waiting import eventually
 
+pytestmark = pytest.mark.thorough
+
 BY_ACCOUNT = "--set=sudoLayout=serviceaccount"
 BY_GROUP = "--set=sudoLayout=group"
 ACCOUNTS = "lnamespace-sudo"

@@ -212,6 +212,7 @@ def pair_of_webhooks(cluster: Cluster, admin: Api) -> Iterator[list[Webhook]]:
         cluster.webhook.start()
 
 
+@pytest.mark.thorough
 def test_a_rolling_restart_of_two_replicas_refuses_no_request(
     pair_of_webhooks: list[Webhook], admin: Api
 ) -> None:

@@ -35,6 +35,7 @@ def impatient(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bigquery, "_RETRY", quick)
 
 
+@pytest.mark.thorough
 def test_each_event_is_stored_once_despite_random_faults(service: StandIn, ledger: Ledger) -> None:
     weather, events = random.Random(5), life()
     for start in range(0, len(events), BATCH):
