@@ -3,11 +3,21 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.support.api import GROUP, NAMESPACES, Api, lns_path, ns_path, refusal, unless
+from tests.e2e.support.api import (
+    GROUP,
+    NAMESPACES,
+    Api,
+    lns_path,
+    ns_path,
+    rbac_path,
+    refusal,
+    unless,
+)
 from tests.e2e.support.cluster import RELEASE_NAMESPACE, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT
 from tests.e2e.support.gateway import GatewayCluster, LClusters, Resident, publish_pod
 from tests.e2e.support.people import People
@@ -148,6 +158,26 @@ def test_an_lnamespace_inside_grants_access_to_its_namespace_only(
     refusal(writes, robot, "default", status=403)
     operator.edit("shop", users=[])
     eventually(lambda: forbidden(robot, "shop"), what="the robot still writes")
+
+
+def test_a_service_account_inside_the_lcluster_can_be_a_sudoer(
+    operator: Tenants, cluster: GatewayCluster, inside: Api, robot: Api
+) -> None:
+    """The platform's operator took the Role for one of its own, for nobody that it knew."""
+    roles = rbac_path("roles", namespace="default")
+
+    def impersonators() -> dict[str, str]:
+        made = (each["metadata"] for each in inside.items(roles))
+        return {each["name"]: each["uid"] for each in made if "self-imp" in each["name"]}
+
+    name = operator.make("robots", sudoers=[service_account("default", "robot")])
+    before = impersonators()
+    assert len(before) == 1
+    sudo = robot.acting("system:serviceaccount:default:robot", f"{name}-sudoers")
+    eventually(partial(unless, "Forbidden", writes, sudo, name))
+    platforms = Tenants(cluster.admin)
+    platforms.make("robots", sudoers=[platforms.account("default", "robot")])
+    assert impersonators() == before
 
 
 def forbidden(api: Api, namespace: str) -> bool:

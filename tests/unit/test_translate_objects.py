@@ -478,9 +478,18 @@ def test_marks_of_an_operator_in_the_lcluster_are_prefixed_upstream() -> None:
     assert labels.items() <= shown["labels"].items()
 
 
-def test_marks_of_an_operator_on_namespaced_objects_are_unchanged() -> None:
+@pytest.mark.parametrize("plural", ["roles", "rolebindings"])
+def test_the_platforms_operator_selects_no_role_of_an_operator_in_the_lcluster(plural: str) -> None:
+    """It deleted those that make a ServiceAccount a sudoer inside."""
     own = {"metadata": {"name": "b", "labels": {MANAGED_BY: "lnamespace"}}}
-    assert up("rolebindings", own)["metadata"]["labels"] == {MANAGED_BY: "lnamespace"}
+    upstream = up(plural, own)
+    assert upstream["metadata"]["labels"] == {MANAGED_BY: "acme.lnamespace"}
+    assert down(plural, upstream) == own
+
+
+def test_marks_of_an_operator_on_other_namespaced_objects_are_unchanged() -> None:
+    own = {"metadata": {"name": "b", "labels": {MANAGED_BY: "lnamespace"}}}
+    assert up("configmaps", own)["metadata"]["labels"] == {MANAGED_BY: "lnamespace"}
 
 
 def test_namespace_selectors_use_the_prefixed_marks_of_an_operator() -> None:

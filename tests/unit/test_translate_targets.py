@@ -207,6 +207,10 @@ def test_marks_of_an_operator_are_selected_by_their_upstream_spelling() -> None:
     )
     inside = parameters(f"/api/v1/namespaces/b/pods?labelSelector={selector}")
     assert "acme.l" not in inside["labelSelector"]
+    roles = parameters(f"{RBAC}/namespaces/b/roles?labelSelector={selector}")
+    assert roles["labelSelector"].startswith(
+        "app.kubernetes.io/managed-by=acme.lnamespace,tenancy.loblaw.digital/lnamespace"
+    )
 
 
 def test_a_list_of_cluster_scoped_objects_selects_the_tenant_label() -> None:

@@ -43,6 +43,7 @@ SERVED = ResourceTable.from_types(
         DEPLOYMENTS,
         VOLUMES,
         CLUSTER_ROLES,
+        ResourceType(RBAC, "roles", "Role", namespaced=True),
         CRDS,
         WIDGETS,
         GLOBES,

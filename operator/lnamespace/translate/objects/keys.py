@@ -2,13 +2,16 @@
 
 A tenant may have aggregated ClusterRoles and its own LNamespace operator. Upstream their objects
 would be taken for the platform's, so these keys are translated into a domain of the tenant. That is
-done for cluster-scoped objects only; in namespaces the platform does not look for these keys.
+done for cluster-scoped objects only; in namespaces the platform does not look for these keys, and
+by the label ``managed-by`` only for Roles and RoleBindings.
 """
 
 import re
 
+from lnamespace.kube.resources import RBAC
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.translators import Spelling
+from lnamespace.translate.protocol.resources import ResourceType
 
 AGGREGATION = "aggregate-to-"
 """The prefix of the names of labels that by convention aggregate a ClusterRole to another."""
@@ -59,6 +62,15 @@ def _is_platform_domain(view: TenantView, domain: str) -> bool:
 def private_domain(view: TenantView) -> str:
     """Return the domain for a tenant's keys that the platform would act on."""
     return f"{view.tenant}.lcluster"
+
+
+def has_manager(resource: ResourceType) -> bool:
+    """Return whether the platform's operator takes objects with its label for its own.
+
+    It deletes the Role of a ServiceAccount that is no sudoer of its own, and an operator in an
+    LCluster gives its Roles the same names.
+    """
+    return not resource.namespaced or resource.group == RBAC
 
 
 def manager_up(view: TenantView, manager: str) -> str:

@@ -10,7 +10,13 @@ from msgspec import Raw
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.translate.names.tenant_view import CRDS
 from lnamespace.translate.objects.context import TranslationContext
-from lnamespace.translate.objects.keys import MANAGER, key_down, own_key_up, role_key_up
+from lnamespace.translate.objects.keys import (
+    MANAGER,
+    has_manager,
+    key_down,
+    own_key_up,
+    role_key_up,
+)
 from lnamespace.translate.objects.labels import AnnotationsTranslator, LabelsTranslator, is_null
 from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
 from lnamespace.translate.objects.quotas import resource_key_down, resource_key_up
@@ -131,7 +137,7 @@ def _managed_fields(resource: ResourceType, *, aggregated: bool) -> ManagedField
 
 
 def _labels(resource: ResourceType, *, aggregated: bool) -> LabelsTranslator:
-    values: dict[str, FieldRule] = {} if resource.namespaced else {MANAGED_BY: MANAGER}
+    values: dict[str, FieldRule] = {MANAGED_BY: MANAGER} if has_manager(resource) else {}
     if is_namespaces(resource):
         values[NAME_LABEL] = NAMESPACE_SPELLING
     return LabelsTranslator(labelled=not resource.namespaced, aggregated=aggregated, values=values)

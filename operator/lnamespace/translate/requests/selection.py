@@ -8,7 +8,7 @@ from lnamespace.translate.names.tenant_view import NAMESPACES, TenantView
 from lnamespace.translate.objects.confinement.certificates import signer_up
 from lnamespace.translate.objects.confinement.kinds import rules_of
 from lnamespace.translate.objects.confinement.rules import MappedField
-from lnamespace.translate.objects.keys import manager_up, own_key_up, role_key_up
+from lnamespace.translate.objects.keys import has_manager, manager_up, own_key_up, role_key_up
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.selectors import (
@@ -113,12 +113,14 @@ def _label_up(resource: ResourceType, term: LabelTerm, view: TenantView, *, own:
     if term.key == view.tenant_label:
         # Tenants see no object with this label, and upstream no object has the translated key.
         return replace(term, key=own_key_up(view, term.key))
-    if resource.namespaced or not own:
+    if not own:
         return term
     values = term.values
     if resource.group_resource == NAMESPACES and term.key == NAME_LABEL:
         values = tuple(map(view.namespace_up, values))
-    elif term.key == MANAGED_BY:
+    elif term.key == MANAGED_BY and has_manager(resource):
         values = tuple(manager_up(view, each) for each in values)
+    if resource.namespaced:
+        return replace(term, values=values)
     key_up = role_key_up if resource.group_resource == CLUSTER_ROLES else own_key_up
     return replace(term, key=key_up(view, term.key), values=values)
