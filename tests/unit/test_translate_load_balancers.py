@@ -83,18 +83,15 @@ def test_an_update_leaves_the_address_that_the_platform_wrote() -> None:
     entry = {"ip": "203.0.113.7", "ipMode": "VIP"}
     platforms = balanced(entry, type="LoadBalancer")
     assert entries(up("services", platforms, subresource="status")) == [entry]
+
+
+def test_an_ingress_of_any_class_has_the_addresses_that_its_tenant_wrote() -> None:
+    """One that names no class is given the default, and conformance writes its status."""
     view = replace(ACME, published={INGRESS_CLASSES: frozenset({"nginx"})})
     request = asked("ingresses", "update", name="web", subresource="status")
-    for spec in (
-        {"spec": {"ingressClassName": "nginx"}},
-        {
-            "spec": {},
-            "metadata": {"name": "web", "annotations": {"kubernetes.io/ingress.class": "nginx"}},
-        },
-    ):
-        body = msgspec.json.encode(balanced(entry) | spec)
-        above = msgspec.json.decode(request_up(request, JSON, body, view)[1])
-        assert entries(above) == [entry]
+    body = msgspec.json.encode(balanced({"ip": "169.1.1.2"}, ingressClassName="nginx"))
+    above = msgspec.json.decode(request_up(request, JSON, body, view)[1])
+    assert entries(above) == [{"hostname": "169-1-1-2.vip.acme.lcluster.invalid"}]
 
 
 def test_a_json_patch_replaces_a_whole_entry() -> None:

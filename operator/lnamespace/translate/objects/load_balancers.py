@@ -14,11 +14,9 @@ from typing import Any
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.metadata import WholeObjectTranslator
-from lnamespace.translate.objects.spellings import INGRESS_CLASS_NAME
-from lnamespace.translate.objects.translators import Encoded, Leaf, object_at, object_of, text_at
+from lnamespace.translate.objects.translators import Encoded, Leaf, object_of, text_at
 
 SUFFIX = ".lcluster.invalid"
-CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _MODE = "VIP"
 """The mode that the API server gives to an address without one."""
 _IN_A_NAME = str.maketrans(".:", "-x")
@@ -84,30 +82,22 @@ def _is_address(text: str) -> bool:
 class BalancedTranslator(WholeObjectTranslator):
     """The translation of Services and Ingresses.
 
-    The addresses of one that the platform balances are the platform's: who updates its whole status
-    sends them as they were read.
+    The addresses of a Service that the platform balances are the platform's: who updates its whole
+    status sends them as they were read. Of an Ingress the tenant writes some whatever its class is,
+    for one that names none is given the platform's default.
     """
 
     def members_up(self, members: Encoded, context: TranslationContext) -> Encoded:
         """Translate an object in place and return it."""
         status = members.get("status")
         known = context.whole and status is not None
-        platforms = known and self._is_platforms(members, context)
+        platforms = known and _is_balanced_service(members, context)
         above = super().members_up(members, context)
         return above | {"status": status} if platforms else above
 
-    def _is_platforms(self, members: Encoded, context: TranslationContext) -> bool:
-        """Return whether a whole object, with its class, is not balanced by the tenant's own."""
-        spec = object_of(members.get("spec", b"null"))
-        if spec is None:
-            return False
-        if context.resource.plural == "services":
-            return not text_at(spec, "loadBalancerClass")
-        named = text_at(spec, "ingressClassName") or _annotated_class(members)
-        published = context.view.published.get(INGRESS_CLASS_NAME.resource.group_resource, ())
-        return named in published
 
-
-def _annotated_class(members: Encoded) -> str:
-    annotations = object_at(object_at(members, "metadata"), "annotations")
-    return text_at(annotations, CLASS_ANNOTATION)
+def _is_balanced_service(members: Encoded, context: TranslationContext) -> bool:
+    """Return whether a whole object is a Service that is not balanced by the tenant's own."""
+    spec = object_of(members.get("spec", b"null"))
+    services = context.resource.plural == "services"
+    return services and spec is not None and not text_at(spec, "loadBalancerClass")
