@@ -858,6 +858,29 @@ def test_namespace_labels_cannot_be_changed_by_any_subresource(
         refusal(tenant.patch, path, {"metadata": {"labels": {"team": "a"}}})
 
 
+def test_the_namespace_of_a_tenant_leaves_room_for_what_the_platform_writes(gateway: Api) -> None:
+    """One that was full could not be told to be empty, so it and its LCluster stayed for ever."""
+    entry = {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+
+    def filled(labels: int, kibibytes: int, fields: int) -> Iterator[Object]:
+        names: Object = {f"f:{number:04}{'x' * 1000}": {} for number in range(fields)}
+        yield {"labels": {f"a{number}": "b" for number in range(labels)}}
+        yield {"annotations": {"a": "x" * 1024 * kibibytes}}
+        yield {"managedFields": [entry | {"fieldsV1": {"f:metadata": {"f:labels": names}}}]}
+
+    for few in filled(200, 150, 200):
+        gateway.patch(ns_path(HOME), {"metadata": few}, dryRun="All")
+    made = {"labels": {LABEL: TENANT, ENFORCE: "baseline"}, "name": f"{TENANT}-full"}
+    for full in filled(300, 200, 300):
+        assert "may have at most" in refusal(
+            gateway.patch, ns_path(HOME), {"metadata": full}, dryRun="All"
+        )
+        labels = {"labels": made["labels"] | full.get("labels", {})}
+        new = {"metadata": made | full | labels}
+        if "managedFields" not in full:  # they do not count where there is nothing yet
+            assert "may have at most" in refusal(gateway.create, NAMESPACES, new, dryRun="All")
+
+
 def test_a_tenant_can_delete_its_namespace_only_through_the_gateway(
     gateway: Api, tenant: Api
 ) -> None:
@@ -1220,6 +1243,56 @@ def test_a_volume_of_a_tenant_cannot_be_bound_to_the_claim_of_another(admin: Api
             # Nobody here takes the finalizer off that protects what is in use.
             admin.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
             admin.delete(f"{path}/{name}")
+
+
+@pytest.mark.usefixtures("other_lcluster")
+@pytest.mark.parametrize("who", [BINDER, "system:kube-scheduler"])
+def test_a_volume_made_beforehand_is_for_tenants_if_its_class_is_published_by_name(
+    admin: Api, who: str
+) -> None:
+    """A claim that names no class, or one that only volumes have, took those of the platform."""
+    binder, path = admin.acting(who, "system:masters"), "/api/v1/persistentvolumes"
+
+    def volume(name: str, storage_class: str, **spec: Any) -> str:
+        disk: Object = {"driver": "platform.example.com", "volumeHandle": name}
+        spec |= {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": disk}
+        spec |= {"storageClassName": storage_class}
+        admin.create(path, {"metadata": {"name": name}, "spec": spec})
+        return f"{path}/{name}"
+
+    def bound(space: str) -> Object:
+        claim_ref = {"namespace": space, "name": "c", "uid": "00000000-0000-0000-0000-000000000000"}
+        return {"spec": {"claimRef": claim_ref}}
+
+    def refused(at: str) -> bool:
+        try:
+            binder.patch(at, bound(FOREIGN), dryRun="All")
+        except ApiError as error:
+            return "made beforehand" in error.message
+        return False
+
+    made: list[str] = []
+    try:
+        for name in ("", "manual", "archive-cold"):
+            made.append(volume(f"disk{len(made)}", name))
+            eventually(partial(refused, made[-1]), what=f"a claim takes a volume of class {name!r}")
+            binder.patch(made[-1], bound("default"), dryRun="All")
+        annotated = {"volume.beta.kubernetes.io/storage-class": ""}
+        made.append(volume("annotated", "standard"))
+        binder.patch(made[-1], bound(FOREIGN), dryRun="All")
+        admin.patch(made[-1], {"metadata": {"annotations": annotated}})
+        assert refused(made[-1])
+        for name in (f"{OTHER}-s", f"lcluster.{OTHER}"):
+            made.append(volume(f"disk{len(made)}", name))
+            binder.patch(made[-1], bound(FOREIGN), dryRun="All")
+        reserved = {"claimRef": {"namespace": FOREIGN, "name": "c"}}
+        made.append(volume("reserved", "", **reserved))
+        binder.patch(made[-1], bound(FOREIGN), dryRun="All")
+    finally:
+        for at in made:
+            # Nobody here takes the finalizer off that protects what is in use.
+            admin.patch(at, {"metadata": {"finalizers": None}})
+            admin.delete(at)
 
 
 def test_no_share_is_more_than_the_total(other_lcluster: None, admin: Api) -> None:
@@ -1689,8 +1762,19 @@ def test_only_the_platform_writes_addresses_of_load_balancers(
         ]
     written["metadata"].setdefault("annotations", {})["a"] = "b"
     tenant.replace(path, written, dryRun="All")
-    if not what.startswith("own"):
+    # Kubernetes gives an Ingress that names no class the default one; such a name leads nowhere.
+    nowhere = {"hostname": f"203-0-113-7.vip.{TENANT}.lcluster.invalid"}
+    if what == "service":
         assert words in refusal(tenant.patch, path, balanced(), dryRun="All")
+        assert words in refusal(tenant.patch, path, balanced(address, nowhere), dryRun="All")
+    else:
+        tenant.patch(path, balanced(nowhere), dryRun="All")
+    if what == "ingress":
+        tenant.patch(path, balanced(address, nowhere), dryRun="All")
+        others = {"hostname": f"a.{OTHER}.lcluster.invalid"}
+        assert words in refusal(tenant.patch, path, balanced(others), dryRun="All")
+        both = nowhere | {"ip": "203.0.113.8"}
+        assert words in refusal(tenant.patch, path, balanced(both), dryRun="All")
 
 
 def test_a_tenant_cannot_declare_capacity_for_a_platform_storage_class(tenant: Api) -> None:

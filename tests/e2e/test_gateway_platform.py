@@ -24,6 +24,7 @@ from tests.e2e.support.published import CERTS, PUBLISHED
 from tests.e2e.support.waiting import eventually
 
 INFO = "lcluster-info"
+CHECK = ("lnamespace", "gateway", "check", "-o", "json")
 
 
 @pytest.fixture(scope="module")
@@ -353,8 +354,7 @@ def test_creating_an_object_with_a_published_name_gets_already_exists(shared: Re
 @pytest.mark.usefixtures("shared")
 def test_the_check_reports_published_objects(cluster: GatewayCluster) -> None:
     text = json.dumps(PUBLISHED | {"deviceClasses": ["gpu"]})
-    command = ("lnamespace", "gateway", "check", "-o", "json", "--gateway-published", text)
-    found = json.loads(cluster.run(*command).out)["findings"]
+    found = json.loads(cluster.run(*CHECK, "--gateway-published", text).out)["findings"]
     told = {(each["severity"], each["about"], each["found"]) for each in found}
     assert ("note", "storageclasses", "every LCluster sees fast") in told
     assert ("note", "runtimeclasses", "every LCluster sees gvisor-1") in told
@@ -364,6 +364,27 @@ def test_the_check_reports_published_objects(cluster: GatewayCluster) -> None:
         ("warning", "deviceclasses gpu", missing)
     ]
     assert not [each for each in told if "may not" in each[2]]
+
+
+@pytest.mark.usefixtures("shared")
+def test_the_check_reports_free_volumes_that_claims_of_lclusters_wait_for(
+    cluster: GatewayCluster,
+) -> None:
+    path = "/api/v1/persistentvolumes"
+    disk = {"driver": "platform.example.com", "volumeHandle": "h"}
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": disk}
+    kept = {"claimRef": {"namespace": "default", "name": "data"}}
+    for name, more in (("free", {}), ("kept", kept)):
+        body = {"metadata": {"name": name}, "spec": spec | {"storageClassName": "fast"} | more}
+        cluster.admin.create(path, body)
+    everything = ("--gateway-published", '{"storageClasses": ["*"]}')
+    try:
+        found = json.loads(cluster.run(*CHECK, *everything).out)["findings"]
+    finally:
+        for name in ("free", "kept"):
+            cluster.admin.remove(f"{path}/{name}")
+    waiting = [each["about"] for each in found if "it is free and not for" in each["found"]]
+    assert waiting == ["persistentvolumes free"]
 
 
 def test_the_storage_metric_sums_the_volumes_bound_to_the_lclusters_claims(
@@ -483,3 +504,60 @@ def test_ingresses_and_claims_without_a_class_get_the_lclusters_own_default(
     eventually(lambda: given(alice, INGRESS) == before[0])
     alice.kubectl(*sudo, "delete", "ingressclass/own", "storageclass/own").ok()
     eventually(lambda: given(alice, CLAIM) == before[1])
+
+
+def test_an_ingress_of_the_platforms_default_class_has_the_address_that_its_tenant_wrote(
+    cluster: GatewayCluster, alice: Resident
+) -> None:
+    """As Kubernetes' conformance asks for it: the Ingress of its spec names no class."""
+    root = alice.api.acting("alice", "system:masters")
+    classes = "/apis/networking.k8s.io/v1/ingressclasses"
+    upstream = "/apis/networking.k8s.io/v1/namespaces/billed-default/ingresses"
+    ingresses = upstream.replace("billed-default", "default")
+    marks = {"ingressclass.kubernetes.io/is-default-class": "true"}
+    spec = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
+    default = {"metadata": {"name": "edge", "annotations": marks}}
+    cluster.admin.create(classes, default | {"spec": {"controller": "example.com/edge"}})
+
+    def given() -> str:
+        made = root.create(ingresses, {"metadata": {"generateName": "web-"}, "spec": spec})
+        named: str = made["metadata"]["name"]
+        return named if made["spec"].get("ingressClassName") == "edge" else ""
+
+    try:
+        name = eventually(given, what="an Ingress gets no default class")
+        path = f"{ingresses}/{name}"
+        for ip in ("169.1.1.1", "169.1.1.2"):
+            status = {"loadBalancer": {"ingress": [{"ip": ip}]}}
+            if ip == "169.1.1.1":
+                found = root.patch(f"{path}/status", {"status": status})
+            else:
+                found = root.replace(f"{path}/status", root.get(path) | {"status": status})
+            assert found["status"] == status
+            assert ip not in repr(cluster.admin.get(f"{upstream}/{name}")["status"])
+    finally:
+        cluster.admin.remove(f"{classes}/edge")
+
+
+@pytest.mark.parametrize(
+    ("field", "hidden"), [("priorityClassName", "urgent"), ("runtimeClassName", "kata")]
+)
+def test_a_refusal_does_not_tell_whether_a_class_exists_that_is_not_published(
+    cluster: GatewayCluster, shared: Resident, field: str, hidden: str
+) -> None:
+    """The API server looks for the class before it asks policies; the gateway names another."""
+    root, pods = shared.api.acting("alice", "system:masters"), ns_path("default", "pods")
+    container = {"name": "c", "image": "i"}
+
+    def told(name: str) -> str:
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [container], field: name}}
+        return refusal(root.create, pods, pod).replace(name, "NAME")
+
+    priorities = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    if field == "priorityClassName":
+        cluster.admin.create(priorities, {"metadata": {"name": hidden}, "value": 7})
+    try:
+        assert "found" in told(hidden)
+        assert told(hidden) == told("absent")
+    finally:
+        cluster.admin.remove(f"{priorities}/{hidden}")

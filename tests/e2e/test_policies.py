@@ -478,6 +478,51 @@ def test_a_sudoer_cannot_fill_the_annotations_of_a_namespace(
     assert sudo.patch(path, filler(210 * 1024))
 
 
+@pytest.mark.parametrize("part", ["names of fields", "entries", "deep fields", "conditions"])
+def test_a_sudoer_cannot_fill_the_records_of_a_namespace(
+    tenants: Tenants, alice: Person, rights: Rights, admin: Api, part: str
+) -> None:
+    """Of a Namespace that is as large as it may be, the controller could not say who pays."""
+    name = tenants.make("recorded", managers=["alice"], sudoers=["alice"])
+    eventually(lambda: rights.sudoes(alice.who, name))
+    sudo, path = alice.sudo(name), ns_path(name)
+    known = admin.get(path)["metadata"]["managedFields"]
+
+    def managed(*fields: Object) -> Object:
+        entry = {"apiVersion": "v1", "operation": "Apply", "fieldsType": "FieldsV1"}
+        added = [
+            entry | {"manager": f"m{number}", "fieldsV1": each}
+            for number, each in enumerate(fields)
+        ]
+        return {"metadata": {"managedFields": [*known, *added]}}
+
+    def names(count: int) -> Object:
+        return {f"f:{number:04}{'x' * 1000}": {} for number in range(count)}
+
+    def conditions(size: int) -> Object:
+        moment = {"lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R", "status": "True"}
+        return {"status": {"conditions": [moment | {"type": "Full", "message": "x" * size}]}}
+
+    path += "/status" if part == "conditions" else ""
+    few, full = {
+        "names of fields": (
+            managed({"f:metadata": {"f:labels": names(200)}}),
+            managed({"f:metadata": {"f:labels": names(300)}}),
+        ),
+        "entries": (managed(*[names(1)] * 100), managed(*[names(1)] * 300)),
+        "deep fields": (
+            managed({"f:status": {"f:conditions": {'k:{"type":"A"}': {"f:message": {}}}}}),
+            managed({"f:status": {"f:conditions": {'k:{"type":"A"}': {"f:message": {"f:a": {}}}}}}),
+        ),
+        "conditions": (conditions(200 * 1024), conditions(300 * 1024)),
+    }[part]
+    assert "at most 256 KiB" in refusal(partial(sudo.patch, path, full))
+    assert sudo.patch(path, few)
+    # What an administrator has filled can be emptied.
+    admin.patch(path, full)
+    assert sudo.patch(path, few)
+
+
 # --- what reaches beyond a namespace
 
 

@@ -7,7 +7,7 @@ import pytest
 from lnamespace.gateway.check.finding import Severity
 from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.rights import AccountRight, needed_rights
-from lnamespace.gateway.check.state import GroupBinding, PlatformState
+from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState
 from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ALL_KINDS, ClusterObject
@@ -174,6 +174,29 @@ def test_a_published_default_class_is_no_finding() -> None:
     nginx = thing("nginx", kind_of("ingressclasses"))
     found = told(objects=(nginx,), default_classes=(nginx,))
     assert found == ["note: ingressclasses: every LCluster sees nginx"]
+
+
+@pytest.mark.parametrize(
+    ("published", "storage_class", "waits"),
+    [
+        ('["*"]', "fast", True),
+        ('["fa*"]', "fast", True),
+        ('["*", "fast"]', "fast", False),
+        ('["slow"]', "fast", False),
+        ('["*"]', "manual", False),
+        ('["*"]', "", False),
+    ],
+)
+def test_a_free_volume_for_which_claims_of_lclusters_wait_is_reported(
+    published: str, storage_class: str, waits: bool
+) -> None:
+    found = told(
+        objects=(thing("fast", kind_of("storageclasses")),),
+        free_volumes=(FreeVolume("disk1", storage_class),),
+        published=decode_published(f'{{"storageClasses": {published}}}'),
+    )
+    words = "warning: persistentvolumes disk1: it is free and not for LClusters"
+    assert any(each.startswith(words) for each in found) is waits
 
 
 def test_names_of_kubernetes_kinds_and_of_reserved_words_are_no_findings() -> None:

@@ -194,6 +194,13 @@ policy of their own. */}}
 ({{ $name }} in {{ include "lnamespace.celList" $exact }}{{ range $begun }} || {{ $name }}.startsWith('{{ . }}'){{ end }})
 {{- end }}
 
+{{/* The names that are published as they are, not by their beginning. Takes a dict of root and key; a list in CEL. */}}
+{{- define "lnamespace.publishedExactly" -}}
+{{- $exact := list }}
+{{- range get .root.Values.gateway.published .key }}{{ if not (hasSuffix "*" .) }}{{ $exact = append $exact . }}{{ end }}{{ end }}
+{{- include "lnamespace.celList" $exact }}
+{{- end }}
+
 {{/* Whether one of the published names is the beginning of names, which those of other LClusters may have too. Takes a
 dict of root and key. */}}
 {{- define "lnamespace.publishesBeginnings" -}}

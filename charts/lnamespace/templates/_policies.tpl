@@ -159,3 +159,39 @@ request.namespace == '{{ include "lnamespace.sudoNamespace" . }}' && variables.n
   message: "metadata.labels: {{ . }} may have at most 256"
   reason: Invalid
 {{- end }}
+
+{{/* How large a Namespace is, before and after. Fields of a Namespace are four deep; what is deeper is too much. */}}
+{{- define "lnamespace.namespaceSizes" -}}
+{{- range $suffix, $object := dict "" "object" "Before" "oldObject" }}
+- name: labels{{ $suffix }}Count
+  expression: "{{ $object }} != null && has({{ $object }}.metadata.labels) ? size({{ $object }}.metadata.labels) : 0"
+- name: annotations{{ $suffix }}Bytes
+  expression: >-
+    {{ $object }} != null && has({{ $object }}.metadata.annotations) ? {{ $object }}.metadata.annotations.map(k,
+      size(bytes(k)) + size(bytes({{ $object }}.metadata.annotations[k]))).sum() : 0
+- name: records{{ $suffix }}Bytes
+  expression: >-
+    ({{ $object }} != null && has({{ $object }}.metadata.managedFields) ? {{ $object }}.metadata.managedFields.map(m, 200 + (!has(m.fieldsV1) ? 0
+      : m.fieldsV1.map(a, size(bytes(a)) + m.fieldsV1[a].map(b, size(bytes(b)) + m.fieldsV1[a][b].map(c, size(bytes(c))
+        + m.fieldsV1[a][b][c].map(d, size(bytes(d)) + 1000000 * size(m.fieldsV1[a][b][c][d])).sum()).sum()).sum()).sum())).sum() : 0)
+    + ({{ $object }} != null && has({{ $object }}.status) && has({{ $object }}.status.conditions) ? {{ $object }}.status.conditions.map(c,
+      200 + size(bytes(c.type)) + (has(c.reason) ? size(bytes(c.reason)) : 0) + (has(c.message) ? size(bytes(c.message)) : 0)).sum() : 0)
+{{- end }}
+{{- end }}
+
+{{/* A Namespace leaves room for what the controller writes to it. What was too large before may become smaller. Takes
+whose it is. */}}
+{{- define "lnamespace.namespaceBounds" -}}
+# The controller has the labels of all Namespaces in memory: 11,000 of them, as one could have, were 3 MB.
+- expression: variables.labelsCount <= 256 || variables.labelsCount <= variables.labelsBeforeCount
+  message: "the Namespace of {{ . }} may have at most 256 labels"
+  reason: Forbidden
+# The API server takes 256 KiB. Where they are full, the controller can note no label that it sets, and so sets none.
+- expression: variables.annotationsBytes <= 196608 || variables.annotationsBytes <= variables.annotationsBeforeBytes
+  message: "the annotations of the Namespace of {{ . }} may have at most 192 KiB"
+  reason: Forbidden
+# An object has at most a megabyte and a half in etcd. The API server bounds neither whose the fields are nor conditions.
+- expression: variables.recordsBytes <= 262144 || variables.recordsBytes <= variables.recordsBeforeBytes
+  message: "the managedFields and conditions of the Namespace of {{ . }} may have at most 256 KiB"
+  reason: Forbidden
+{{- end }}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
 from lnamespace.gateway.check.state import PlatformState
-from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION, STORAGE_CLASS
 from lnamespace.translate.discovery.published import WILDCARD, Published, PublishedObjects
 from lnamespace.translate.protocol.resources import GroupResource
 
@@ -42,6 +42,7 @@ def find_publication_problems(state: PlatformState) -> Iterator[CheckFinding]:
                 "unless the LCluster has a default of its own",
                 "add it to gateway.published",
             )
+    yield from _free_volumes(state, seen)
     yield from _shadowed(state, seen)
     yield from _missing(state, published, seen)
 
@@ -64,6 +65,26 @@ def _names(published: Published, resource: GroupResource, state: PlatformState) 
         if GroupResource(each.resource.group, each.resource.plural) == resource
     )
     return published.names(resource, of_kind, state.names.lcluster_label)
+
+
+def _free_volumes(
+    state: PlatformState, seen: dict[GroupResource, frozenset[str]]
+) -> Iterator[CheckFinding]:
+    """Report volumes that Kubernetes tries for claims of LClusters, and that are not for those."""
+    classes = GroupResource(STORAGE_CLASS.group, STORAGE_CLASS.plural)
+    beginnings = seen.get(classes, frozenset()) - {
+        *state.published.objects.get(classes, PublishedObjects(())).names
+    }
+    for volume in state.free_volumes:
+        if volume.storage_class in beginnings:
+            yield CheckFinding(
+                Severity.WARNING,
+                f"persistentvolumes {volume.name}",
+                f"it is free and not for LClusters, whose claims of class {volume.storage_class} "
+                "wait for it",
+                "name the class in gateway.published.storageClasses without *, or write the "
+                "claimRef of the volume",
+            )
 
 
 def _shadowed(

@@ -16,7 +16,7 @@ from lnamespace.gateway.check.rights import (
     AccountRight,
     needed_rights,
 )
-from lnamespace.gateway.check.state import GroupBinding, PlatformState
+from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
@@ -28,6 +28,7 @@ from lnamespace.kube.resources import (
     CONFIG_MAP,
     INGRESS_CLASS,
     NAMESPACE,
+    PERSISTENT_VOLUME,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
     STORAGE_CLASS,
@@ -75,9 +76,13 @@ class _ServedKinds(msgspec.Struct, frozen=True):
     resources: tuple[_ServedKind, ...] = ()
 
 
-class _ApiServiceSpec(msgspec.Struct, frozen=True):
+class _ItemSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of an APIService, and of a PersistentVolume."""
+
     group: str = ""
     service: dict[str, Any] | None = None
+    claim_ref: dict[str, Any] | None = None
+    storage_class_name: str = ""
 
 
 class _ItemMeta(PartialMetadata, frozen=True, rename="camel"):
@@ -88,7 +93,7 @@ class _Item(msgspec.Struct, frozen=True, rename="camel"):
     """An object of any of the kinds that are read in whole."""
 
     metadata: _ItemMeta
-    spec: _ApiServiceSpec = _ApiServiceSpec()
+    spec: _ItemSpec = _ItemSpec()
     role_ref: RoleRef = RoleRef("", "")
     subjects: tuple[RbacSubject, ...] | None = None
     parameters: dict[str, str] | None = None
@@ -156,6 +161,7 @@ class PlatformReader:
         allowed = await self._read("subjectaccessreviews", self._review(), {})
         services = await self._items(_API_SERVICE)
         needed = needed_rights(self.names, self.account, self.published)
+        volumes = await self._free_volumes()
         return PlatformState(
             self.names,
             self.account,
@@ -178,6 +184,16 @@ class PlatformReader:
             await self._read("configmaps", self._distrusting(objects), ()),
             tuple(self.unread),
             tuple(defaults),
+            volumes,
+        )
+
+    async def _free_volumes(self) -> tuple[FreeVolume, ...]:
+        """Return the volumes of the platform that are for nobody's claim yet."""
+        label = self.names.lcluster_label
+        return tuple(
+            FreeVolume(each.metadata.name, each.spec.storage_class_name)
+            for each in await self._items(PERSISTENT_VOLUME)
+            if not each.spec.claim_ref and label not in each.metadata.labels
         )
 
     def _defaults(self, resource: Resource, classes: Iterable[_Item]) -> Iterator[ClusterObject]:

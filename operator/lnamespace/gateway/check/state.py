@@ -24,6 +24,14 @@ class GroupBinding:
 
 
 @dataclass(frozen=True)
+class FreeVolume:
+    """A PersistentVolume of the platform without a claim; no class is an empty one."""
+
+    name: str
+    storage_class: str
+
+
+@dataclass(frozen=True)
 class PlatformState:
     """The state of the platform's cluster, as it was read.
 
@@ -54,6 +62,8 @@ class PlatformState:
         The resources that the caller may not read.
     default_classes
         The classes of the platform that objects are given which name none.
+    free_volumes
+        The volumes of the platform that are for nobody's claim yet.
     """
 
     names: Names
@@ -75,6 +85,7 @@ class PlatformState:
     distrusting: tuple[str, ...] | None = ()
     unread: tuple[str, ...] = ()
     default_classes: tuple[ClusterObject, ...] = ()
+    free_volumes: tuple[FreeVolume, ...] = ()
 
     def label_of(self, found: ClusterObject) -> str:
         """Return the LCluster that an object's label names; empty without one."""
