@@ -200,6 +200,8 @@ def test_metrics_contain_no_names() -> None:
         ("/apis/rbac.authorization.k8s.io/v1/namespaces/a/rolebindings/x", "rolebindings"),
         ("/apis/tenancy.loblaw.digital/v1beta1/lnamespaces", "lnamespaces"),
         ("/apis/tenancy.loblaw.digital/v1beta1/lnamespaces/a/status", "lnamespaces/status"),
+        ("/apis/resource.k8s.io", ""),
+        ("/apis/resource.k8s.io/v1beta1", ""),
     ],
 )
 def test_a_request_is_counted_by_its_resource(path: str, resource: str) -> None:

@@ -28,10 +28,13 @@ class Resource:
 
 
 def resource_of(path: str) -> str:
-    """Return the resource and subresource of a URL path, such as ``lnamespaces/status``."""
+    """Return the resource and subresource of a URL path, such as ``lnamespaces/status``.
+
+    That of a group or a version, as discovery asks for it, has none: the text is empty.
+    """
     parts = path.split("/")
     rest = parts[4:] if path.startswith("/apis/") else parts[3:]
-    if rest[0] == "namespaces" and len(rest) > 2:
+    if len(rest) > 2 and rest[0] == "namespaces":
         rest = rest[2:]
     return "/".join(rest[::2])
 
