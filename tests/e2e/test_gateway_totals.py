@@ -61,12 +61,15 @@ def count(root: Api, plural: str) -> int:
 
 def test_concurrent_writers_create_exactly_the_total(cluster: GatewayCluster, root: Api) -> None:
     def write(writer: int) -> str:
-        for number in range(SECRETS + 1):
-            path = ns_path(SPACES[writer % len(SPACES)], "secrets")
+        path, number = ns_path(SPACES[writer % len(SPACES)], "secrets"), 0
+        while number <= SECRETS:
             try:
                 root.create(path, secret(f"s{writer}-{number}"))
+                number += 1
             except ApiError as error:
-                return error.message
+                # A busy machine takes longer than a request waits for what is moved to it.
+                if "try again" not in error.message:
+                    return error.message
         return "never refused"
 
     def most() -> int:
