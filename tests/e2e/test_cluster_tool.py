@@ -26,7 +26,7 @@ DAEMONS = ("etcd", "kube-apiserver", "kube-controller-manager")
 PATIENCE = 120.0
 
 # The first `up` on a machine builds the control plane, which takes minutes.
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,6 @@ def test_env_puts_every_tool_on_the_path(cluster: Cluster) -> None:
         assert found.startswith(path.split(":", maxsplit=1)[0])
 
 
-@pytest.mark.thorough
 def test_the_controller_manager_works_with_its_own_rights(cluster: Cluster) -> None:
     cluster.kubectl("create", "namespace", "works")
     eventually(lambda: "default" in cluster.kubectl("get", "serviceaccount", "-n", "works"))
@@ -178,7 +177,6 @@ def test_a_second_up_changes_nothing(cluster: Cluster) -> None:
     assert [cluster.pid(daemon) for daemon in DAEMONS] == before
 
 
-@pytest.mark.thorough
 def test_up_after_a_crash_keeps_data_and_kubeconfigs(cluster: Cluster) -> None:
     """That of the API server alone is in most tests of faults."""
     name = "survivor"
@@ -224,7 +222,6 @@ def test_a_relative_dir_works_from_any_working_directory(tmp_path: Path, cluster
     assert str(cluster.directory) in output
 
 
-@pytest.mark.thorough
 def test_down_removes_all_processes_and_files(fresh: Cluster) -> None:
     fresh.up()
     assert len(fresh.processes()) == len(DAEMONS)
@@ -252,7 +249,6 @@ def test_up_refuses_a_folder_with_other_files(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-@pytest.mark.thorough
 def test_a_process_that_dies_at_startup_is_reported_and_cleaned_up(fresh: Cluster) -> None:
     fresh.up()
     fresh.kill("kube-apiserver")
@@ -266,7 +262,6 @@ def test_a_process_that_dies_at_startup_is_reported_and_cleaned_up(fresh: Cluste
     assert fresh.processes() == []
 
 
-@pytest.mark.thorough
 def test_down_does_not_kill_a_foreign_process_with_a_reused_pid(fresh: Cluster) -> None:
     fresh.up()
     fresh.kill("etcd")
@@ -348,7 +343,6 @@ def test_a_failed_build_shows_its_log_and_leaves_no_partial_files(tmp_path: Path
     assert [file.suffix for file in sorted((cache / "controlplane").iterdir())] == [".lock", ".log"]
 
 
-@pytest.mark.thorough
 def test_two_clusters_started_at_once_share_one_build(cluster: Cluster, tmp_path: Path) -> None:
     built, record = cluster.environment()["PATH"].split(":")[0], tmp_path / "record"
     go = fake_go(
