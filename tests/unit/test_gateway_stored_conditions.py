@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.errors import Conflict, NotFound
-from lnamespace.gateway.tenants.stored_conditions import StoredConditions
+from lnamespace.errors import ClusterError, Conflict, NotFound, ServerFault
+from lnamespace.gateway.tenants.stored_conditions import NEVER, StoredConditions
 from lnamespace.kube.client import Client
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import (
@@ -34,6 +34,7 @@ class Stored:
     refused: frozenset[str] = frozenset()
     discovery: dict[str, Any] = field(default_factory=dict)
     patched: dict[str, Sequence[Any]] = field(default_factory=dict)
+    fault: ClusterError | None = None
 
     async def get(self, path: str, **params: str) -> bytes:
         if path in self.discovery:
@@ -51,6 +52,8 @@ class Stored:
         self.patched[path] = operations
         if path in self.refused:
             raise Conflict("the test failed", status=422)
+        if self.fault and operations[-1]["value"] != NEVER:
+            raise self.fault
         return b"{}"
 
 
@@ -110,6 +113,18 @@ async def test_a_conflict_on_an_object_stops_no_other_object() -> None:
     policies = [policy(f"acme-{number}", condition("true")) for number in range(3)]
     upstream = Stored({POLICIES: policies}, frozenset({f"{POLICIES}/acme-0"}))
     assert len(await renewed(upstream)) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "left"), [(500, NEVER), (503, mutating_expression(TenantView("acme")))]
+)
+async def test_an_object_without_room_for_the_condition_is_asked_about_nothing(
+    status: int, left: str
+) -> None:
+    """Its tenant filled it up to what etcd takes, and it did what an earlier version let it do."""
+    fault = ServerFault("etcdserver: request is too large", status=status)
+    patched = await renewed(Stored({POLICIES: [policy("acme-a", condition("true"))]}, fault=fault))
+    assert patched[f"{POLICIES}/acme-a"][-1]["value"] == left
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])

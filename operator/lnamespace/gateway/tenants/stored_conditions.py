@@ -8,11 +8,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import INTERNAL_SERVER_ERROR
 from typing import Any
 
 import msgspec
 
-from lnamespace.errors import ClusterError, Conflict, NotFound
+from lnamespace.errors import ClusterError, Conflict, NotFound, ServerFault
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
@@ -30,6 +31,8 @@ from lnamespace.translate.objects.confinement.admission import (
 
 SECONDS = 3600.0
 """Seconds between two passes: in an upgrade an older replica may write after one."""
+NEVER = "false"
+"""The condition of an object that is so long that etcd does not take the present one."""
 _KINDS = tuple(each for each in FIRST_KINDS if not each.plural.endswith("bindings"))
 
 log = logging.getLogger(__name__)
@@ -102,18 +105,26 @@ class StoredConditions:
         tenant = metadata.labels.get(self.label, "")
         if tenant_of_name(metadata.name) != tenant:
             return
-        operations = list(_renewed(stored, _present(kind)(TenantView(tenant))))
-        if not operations:
-            return
-        about = {"kind": kind.kind, "object": metadata.name}
+        path, about = kind.path(metadata.name), {"kind": kind.kind, "object": metadata.name}
+        for condition in (_present(kind)(TenantView(tenant)), NEVER):
+            operations = list(_renewed(stored, condition))
+            if not operations or await self._is_patched(path, operations, about):
+                return
+
+    async def _is_patched(
+        self, path: str, operations: list[dict[str, Any]], about: dict[str, str]
+    ) -> bool:
+        """Patch an object; return False if the object may be too long for the patch."""
         try:
-            await self.client.patch_json(kind.path(metadata.name), operations)
+            await self.client.patch_json(path, operations)
         except (Conflict, NotFound):
-            pass  # its tenant, or another replica, was first
+            return True  # its tenant, or another replica, was first
         except ClusterError as error:
             log.warning("a match condition is not renewed", extra=about | {"error": str(error)})
-        else:
-            log.info("a match condition is renewed", extra=about)
+            # So the API server says that etcd refuses it. The next pass tries it again.
+            return not (isinstance(error, ServerFault) and error.status == INTERNAL_SERVER_ERROR)
+        log.info("a match condition is renewed", extra=about)
+        return True
 
 
 def _present(kind: Resource) -> Callable[[TenantView], str]:
