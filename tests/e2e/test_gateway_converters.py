@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 
 import pytest
+from lnamespace.translate.objects.definition_reserve import RESERVE
 
-from tests.e2e.support.api import Api, ApiError, Object, ns_path, refusal, unless
+from tests.e2e.support.api import JSON_PATCH, Api, ApiError, Object, ns_path, refusal, unless
 from tests.e2e.support.cluster import running
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
 from tests.e2e.support.hooks import Hook, listening
@@ -118,11 +119,22 @@ def change(api: Api, wanted: Object) -> None:
     api.replace(path, found | {"spec": wanted["spec"]})
 
 
+def conditions(api: Api, plural: str) -> list[Object]:
+    """Return the conditions of a definition."""
+    found: list[Object] = api.get(f"{DEFINITIONS}/{plural}.{GROUP_SUFFIX}")["status"]["conditions"]
+    return found
+
+
 def condition(api: Api, plural: str) -> Object | None:
-    """Return the condition Terminating of a definition."""
-    found = api.get(f"{DEFINITIONS}/{plural}.{GROUP_SUFFIX}")
-    listed: list[Object] = found["status"]["conditions"]
+    """Return the condition Terminating of a definition; of several the first, which counts."""
+    listed = conditions(api, plural)
     return next((each for each in listed if each["type"] == "Terminating"), None)
+
+
+def is_marked(api: Api, plural: str) -> bool:
+    """Return whether a definition is marked."""
+    found = condition(api, plural)
+    return found is not None and found["status"] == "True"
 
 
 def recounts(cluster: GatewayCluster, api: Api, namespace: str, name: str) -> None:
@@ -168,6 +180,11 @@ def test_a_failing_converter_stops_no_quota_of_others(
         told = eventually(lambda: condition(alice, "gadgets"), 120, "nobody notices")
         assert told
         assert (told["status"], told["reason"]) == ("True", "ConversionFails")
+        # A condition of its tenant that says it is not marked was left alone.
+        place = f"/status/conditions/{conditions(alice, 'gadgets').index(told)}/status"
+        unmarked = [{"op": "replace", "path": place, "value": "False"}]
+        alice.patch(f"{DEFINITIONS}/gadgets.{GROUP_SUFFIX}/status", unmarked, JSON_PATCH)
+        eventually(lambda: is_marked(alice, "gadgets"), 60, "it is not marked again")
         assert "no mapping" in told["message"]
         cluster.learn_kinds()
         recounts(cluster, neighbour, "bittern-default", "after")
@@ -181,6 +198,60 @@ def test_a_failing_converter_stops_no_quota_of_others(
     store(alice, "gadgets", "two", size=1)
     assert alice.get(f"{path_of('gadgets', 'v2')}/two")["amount"] == 1
     eventually(lambda: series(cluster, "quail") == 0)
+
+
+def test_a_definition_without_room_is_marked_all_the_same(
+    cluster: GatewayCluster, alice: Api, hook: Hook
+) -> None:
+    """A tenant filled a definition up to what etcd takes, so the mark did not fit for ever."""
+    path, upstream = (f"{DEFINITIONS}/barrels.{each}{GROUP_SUFFIX}" for each in ("", "quail-"))
+    alice.create(DEFINITIONS, definition("barrels", "v1"))
+    store(alice, "barrels", "one", size=3)
+    wanted = definition("barrels", "v2", hook.client("default", "hook", "/convert"))
+    fill(alice, wanted)
+    with broken(hook):
+        refusal(eventually_failing, alice, f"{path_of('barrels', 'v2')}/one", status=500)
+        told = eventually(lambda: condition(alice, "barrels"), 120, "it is not marked")
+        assert told
+        assert told["reason"] == "ConversionFails"
+        assert "create not allowed" in refusal(partial(store, alice, "barrels", "two", size=1))
+        # Nor can its tenant have the room, by removing the mark while the room is used for it.
+        place = conditions(alice, "barrels").index(told)
+        remove = [{"op": "remove", "path": f"/status/conditions/{place}"}]
+        assert "room" in refusal(alice.patch, f"{path}/status", remove, JSON_PATCH)
+    eventually(lambda: condition(alice, "barrels") is None, 300, "it stays marked")
+    assert RESERVE in cluster.admin.get(upstream)["metadata"]["annotations"]
+    assert "annotations" not in alice.get(path)["metadata"]
+
+
+def fill(api: Api, wanted: Object) -> None:
+    """Make a definition so long that etcd takes not a byte more."""
+    fits, refused = 0, 2_000_000
+    while refused - fits > 1:
+        length = (fits + refused) // 2
+        versions = [each | {"schema": described(length)} for each in wanted["spec"]["versions"][:1]]
+        rest = wanted["spec"]["versions"][1:]
+        changed = wanted | {"spec": wanted["spec"] | {"versions": [*versions, *rest]}}
+        if is_taken(api, changed):
+            fits = length
+        else:
+            refused = length
+
+
+def is_taken(api: Api, wanted: Object) -> bool:
+    """Replace a definition; return False if it is too large for etcd."""
+    try:
+        change(api, wanted)
+    except ApiError as error:
+        if "request is too large" in error.message:
+            return False
+        raise
+    return True
+
+
+def described(length: int) -> Object:
+    schema: Object = SCHEMA["openAPIV3Schema"] | {"description": "x" * length}
+    return {"openAPIV3Schema": schema}
 
 
 def test_a_hanging_converter_is_waited_for_a_few_seconds(alice: Api, hook: Hook) -> None:

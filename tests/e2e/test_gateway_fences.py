@@ -20,6 +20,7 @@ from lnamespace.model.lcluster import RESERVED_TENANTS
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import GatewayService, WebhookRoute
 from lnamespace.translate.objects.confinement import confine
+from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE
 from lnamespace.translate.protocol.resources import ResourceType
 
 from tests.e2e.support.api import (
@@ -201,6 +202,7 @@ def objects() -> dict[str, tuple[str, Object]]:
                 "metadata": {
                     "name": f"things.{TENANT}-example.com",
                     "labels": {LABEL: TENANT},
+                    "annotations": {**DEFINITION_ANNOTATIONS},
                 },
                 "spec": {
                     "group": f"{TENANT}-example.com",
@@ -523,6 +525,7 @@ REFUSED = {
             },
         },
     ),
+    "a definition without room for a mark": ("definition", "metadata/annotations", None),
     "a kind that kubectl takes for LClusters": (
         "definition",
         "spec/names",
@@ -831,6 +834,20 @@ def _try_to_free(gateway: Api, path: str, made: Object) -> None:
     refusal(gateway.replace, path, made | {"webhooks": free})
     more = [*made["webhooks"], _webhook(name="b.example.com")]
     refusal(gateway.replace, path, made | {"webhooks": more}, dryRun="All")
+
+
+def test_the_room_of_a_definition_for_a_mark_cannot_be_removed(gateway: Api) -> None:
+    where, body = objects()["definition"]
+    made = gateway.create(where, body)
+    path = f"{where}/{made['metadata']['name']}"
+    try:
+        for at in (path, f"{path}/status"):
+            for value in (None, "short"):
+                patch = {"metadata": {"annotations": {RESERVE: value}}}
+                assert "room" in refusal(gateway.patch, at, patch)
+            gateway.patch(at, {"metadata": {"annotations": {"a": at}}})
+    finally:
+        gateway.delete(path)
 
 
 @pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
-from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, marked_at
+from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, read_mark
 from lnamespace.gateway.tenants.failing_converters import (
     EVERY_MARKED,
     HELD,
@@ -19,6 +19,7 @@ from lnamespace.gateway.tenants.failing_converters import (
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
+from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 
 from tests.unit.support.translation import ACME
@@ -40,7 +41,9 @@ class Platform:
 
     tenant: ServedTenant
     conditions: list[dict[str, Any]] = field(default_factory=lambda: [ESTABLISHED])
-    metadata: dict[str, Any] = field(default_factory=lambda: {"resourceVersion": "7"})
+    metadata: dict[str, Any] = field(
+        default_factory=lambda: {"resourceVersion": "7", "annotations": {**DEFINITION_ANNOTATIONS}}
+    )
     failure: int = 0
     listed: list[str] = field(default_factory=list)
     patched: list[Sequence[Any]] = field(default_factory=list)
@@ -50,7 +53,7 @@ class Platform:
 
     def marked_definitions(self) -> dict[str, str]:
         raw = msgspec.json.encode({"status": {"conditions": self.conditions}})
-        return {NAME: at} if (at := marked_at(raw)) else {}
+        return {NAME: at} if (at := read_mark(raw)[0]) else {}
 
     async def send(self, method: str, target: str, *_: object) -> "Answer":
         assert method == "GET"
@@ -95,10 +98,13 @@ class Definitions:
         test, change = operations
         assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
         self.platform.patched.append(operations)
+        place = change["path"].rpartition("/")[2]
         if change["op"] == "add":
             self.platform.conditions.append(change["value"])
+        elif change["op"] == "replace":
+            self.platform.conditions[int(place)] = change["value"]
         else:
-            self.platform.conditions.pop(int(change["path"].rpartition("/")[2]))
+            self.platform.conditions.pop(int(place))
         return b"{}"
 
 
@@ -186,6 +192,20 @@ async def test_an_answer_that_says_nothing_about_the_converter_marks_nothing(
     fail(converters, platform)
     await look(converters, clock, 2 * PATIENCE)
     assert not platform.marked_definitions()
+
+
+@pytest.mark.parametrize("reason", [REASON, "MineAlone"])
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+async def test_a_condition_of_the_tenant_does_not_take_the_place_of_the_mark(
+    converters: FailingConverters, platform: Platform, clock: Clock, status: str, reason: str
+) -> None:
+    """Where one said that the definition is not terminating, none was written, and quotas stood."""
+    own = {"type": TYPE, "status": status, "reason": reason, "lastTransitionTime": "now"}
+    platform.conditions = [ESTABLISHED, own, own | {"status": "True", "reason": REASON}]
+    assert not platform.marked_definitions()
+    await marked(converters, platform, clock)
+    assert [each["status"] for each in platform.conditions[1:]] == ["True", "True"]
+    assert "no mapping" in platform.conditions[1]["message"]
 
 
 async def test_the_mark_goes_when_the_kind_can_be_listed_again(
@@ -279,9 +299,22 @@ async def test_a_definition_that_is_being_deleted_is_not_marked(
 ) -> None:
     """The API server has marked it itself."""
     platform.metadata["deletionTimestamp"] = "2026-11-26T09:00:00Z"
+    platform.conditions = [{"type": TYPE, "status": "True", "reason": "InstanceDeletionPending"}]
     fail(converters, platform)
     await look(converters, clock, 2 * PATIENCE)
     assert not platform.patched
+
+
+async def test_a_definition_that_is_being_deleted_is_marked_if_its_tenant_says_it_is_not(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """The API server writes its condition again after minutes, and then the mark stays."""
+    platform.metadata["deletionTimestamp"] = "2026-11-26T09:00:00Z"
+    platform.conditions = [{"type": TYPE, "status": "False", "reason": "InstanceDeletionPending"}]
+    await marked(converters, platform, clock)
+    platform.failure = 0
+    await look(converters, clock, HELD + EVERY_MARKED)
+    assert platform.marked_definitions()
 
 
 async def test_a_cluster_scoped_kind_is_not_marked(
@@ -295,7 +328,12 @@ async def test_a_cluster_scoped_kind_is_not_marked(
 
 @pytest.mark.parametrize(
     "conditions",
-    [None, [ESTABLISHED], [{"type": TYPE, "reason": "InstanceDeletionInProgress"}]],
+    [
+        None,
+        [ESTABLISHED],
+        [{"type": TYPE, "status": "True", "reason": "InstanceDeletionInProgress"}],
+        [{"type": TYPE, "status": "False", "reason": REASON, "lastTransitionTime": "now"}],
+    ],
 )
 def test_a_definition_without_the_mark_is_not_marked(conditions: Any) -> None:
-    assert marked_at(msgspec.json.encode({"status": {"conditions": conditions}})) == ""
+    assert read_mark(msgspec.json.encode({"status": {"conditions": conditions}})) == ("", False)

@@ -8,6 +8,7 @@ import pytest
 from lnamespace.kube.objects import MANAGED_BY
 from lnamespace.translate.bodies.encoded import answer_down, request_up
 from lnamespace.translate.names.allowances import Allowances
+from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import ACME, JSON, LABEL, asked, down, up
@@ -200,7 +201,9 @@ def test_a_field_is_translated_in_both_directions(
     plural: str, path: str, own: Any, upstream: Any
 ) -> None:
     namespaced = asked(plural).namespace
-    rest = {} if namespaced else {"metadata": {"labels": {LABEL: "acme"}}}
+    rest: Any = {} if namespaced else {"metadata": {"labels": {LABEL: "acme"}}}
+    if plural == "customresourcedefinitions":
+        rest["metadata"]["annotations"] = {**DEFINITION_ANNOTATIONS}
     assert up(plural, nested(path, own)) == nested(path, upstream) | rest
     assert down(plural, nested(path, upstream)) == nested(path, own)
 
@@ -337,6 +340,19 @@ def test_an_updated_namespace_keeps_the_annotations_of_the_platform() -> None:
     body = b'{"metadata":{"name":"c"}}'
     _, sent = request_up(asked("configmaps", "update"), JSON, body, view)
     assert sent == body
+
+
+@pytest.mark.parametrize("verb", ["create", "update"])
+@pytest.mark.parametrize("annotations", [{}, {"annotations": None}, {"annotations": {"a": "b"}}])
+def test_a_definition_has_a_reserve_that_its_tenant_does_not_see(
+    verb: str, annotations: Any
+) -> None:
+    written = {"metadata": {"name": "carts.example.com"} | annotations}
+    upstream = up("customresourcedefinitions", written, verb)
+    wanted = annotations.get("annotations") or {}
+    assert upstream["metadata"]["annotations"] == wanted | dict(DEFINITION_ANNOTATIONS)
+    seen = down("customresourcedefinitions", upstream)["metadata"]
+    assert seen.get("annotations", {}) == wanted
 
 
 def test_a_webhook_configuration_is_limited_to_the_tenant() -> None:

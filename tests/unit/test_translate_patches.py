@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import request_up
 from lnamespace.translate.bodies.json_patch import MAX_KEYS, MAX_OPERATIONS
+from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused
 
@@ -435,37 +436,43 @@ def test_a_translated_json_patch_has_the_same_effect_as_the_original(
 
 UID = {"lcluster.tenancy.loblaw.digital/uid": "1"}
 ANNOTATED = replace(ACME, namespace_annotations=UID)
+KEPT_ANNOTATIONS = {
+    "namespaces": ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, UID),
+    "customresourcedefinitions": (
+        {"apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": "a.b"}},
+        {**DEFINITION_ANNOTATIONS},
+    ),
+}
 
 
-def namespace_patched(content_type: str, patch: Any) -> Any:
-    request = ResourceRequest("patch", TYPES["namespaces"], "v1", "", "a")
+def annotated_patched(plural: str, content_type: str, patch: Any, subresource: str = "") -> Any:
+    request = ResourceRequest("patch", TYPES[plural], "v1", "", "a", subresource)
     body = msgspec.json.encode(patch)
     return msgspec.json.decode(request_up(request, content_type, body, ANNOTATED)[1])
 
 
+@pytest.mark.parametrize("plural", [*KEPT_ANNOTATIONS])
 @pytest.mark.parametrize(
     ("below", "above"),
     [
-        (
-            operation("add", "/metadata/annotations", {"a": "b"}),
-            operation("add", "/metadata/annotations", {"a": "b"} | UID),
-        ),
-        (
-            operation("remove", "/metadata/annotations"),
-            operation("replace", "/metadata/annotations", UID),
-        ),
-        (
-            operation("remove", "/metadata/annotations/a"),
-            operation("remove", "/metadata/annotations/a"),
-        ),
+        (("add", {"a": "b"}), ("add", {"a": "b"})),
+        (("replace", {}), ("replace", {})),
+        (("remove",), ("replace", {})),
     ],
 )
-def test_a_json_patch_leaves_the_platforms_annotations_of_a_namespace(
-    below: dict[str, Any], above: dict[str, Any]
+def test_a_json_patch_leaves_the_platforms_annotations(
+    plural: str, below: tuple[Any, ...], above: tuple[Any, ...]
 ) -> None:
-    assert namespace_patched(JSON_PATCH, [below]) == [above]
+    path = "/metadata/annotations"
+    kind, value = above
+    wanted = operation(kind, path, value | KEPT_ANNOTATIONS[plural][1])
+    sent = operation(below[0], path, *below[1:])
+    assert annotated_patched(plural, JSON_PATCH, [sent]) == [wanted]
+    one = operation("remove", f"{path}/a")
+    assert annotated_patched(plural, JSON_PATCH, [one]) == [one]
 
 
+@pytest.mark.parametrize("plural", [*KEPT_ANNOTATIONS])
 @pytest.mark.parametrize(
     ("content_type", "patch"),
     [
@@ -476,14 +483,29 @@ def test_a_json_patch_leaves_the_platforms_annotations_of_a_namespace(
         (JSON_PATCH, [operation("move", "/metadata/annotations", source="/metadata/annotations")]),
     ],
 )
-def test_a_patch_that_removes_namespace_annotations_of_the_platform_is_refused(
-    content_type: str, patch: Any
+def test_a_patch_that_removes_annotations_of_the_platform_is_refused(
+    plural: str, content_type: str, patch: Any
 ) -> None:
     with pytest.raises(Refused) as refusal:
-        namespace_patched(content_type, patch)
+        annotated_patched(plural, content_type, patch)
     assert refusal.value.status.code == 400
 
 
-def test_an_apply_has_the_platforms_annotations_of_a_namespace() -> None:
-    applied = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
-    assert namespace_patched(APPLY, applied)["metadata"]["annotations"] == UID
+@pytest.mark.parametrize("content_type", [MERGE, STRATEGIC, JSON_PATCH, APPLY])
+@pytest.mark.parametrize("subresource", ["", "status"])
+def test_no_patch_writes_the_reserve_of_a_definition(content_type: str, subresource: str) -> None:
+    """A tenant would have its room for itself."""
+    patch: Any = {"metadata": {"annotations": {RESERVE: ""}}}
+    if content_type == JSON_PATCH:
+        patch = [operation("replace", f"/metadata/annotations/{RESERVE.replace('/', '~1')}", "")]
+    with pytest.raises(Refused) as refusal:
+        annotated_patched("customresourcedefinitions", content_type, patch, subresource)
+    assert refusal.value.status.code == 403
+
+
+@pytest.mark.parametrize("subresource", ["", "status"])
+@pytest.mark.parametrize("plural", [*KEPT_ANNOTATIONS])
+def test_an_apply_has_the_platforms_annotations(plural: str, subresource: str) -> None:
+    applied, kept = KEPT_ANNOTATIONS[plural]
+    sent = annotated_patched(plural, APPLY, applied, subresource)
+    assert sent["metadata"]["annotations"] == kept

@@ -3,8 +3,12 @@
 It is a condition by which the API server takes no new objects of the kind, and by which discovery
 lists no verb ``create``: Kubernetes' quota controller waits for no such kind. The API server itself
 writes the condition, with other reasons, on a definition that is being deleted.
+
+A definition of 1.5 MiB, which is what etcd takes, has no room for it. So the definition has a
+reserve, which a short mark takes the place of.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -12,21 +16,29 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from lnamespace.errors import Conflict, NotFound
+from lnamespace.errors import Conflict, NotFound, ServerFault
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
+from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE
 
 TYPE = "Terminating"
 REASON = "ConversionFails"
 _MOST = 512
 """Characters of the webhook's own words: they are kept in etcd, and read by every watch."""
+_SHORT = "the conversion webhook fails"
 
 
 class _MarkCondition(msgspec.Struct, frozen=True, rename="camel"):
     type: str = ""
+    status: str = ""
     reason: str = ""
     last_transition_time: str | None = None
+
+    @property
+    def is_mark(self) -> bool:
+        return self.status == "True" and self.reason == REASON
 
 
 class _MarkStatus(msgspec.Struct, frozen=True):
@@ -36,6 +48,8 @@ class _MarkStatus(msgspec.Struct, frozen=True):
 class _MarkedMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     deletion_timestamp: str = ""
+    annotations: dict[str, str] | None = None
+    managed_fields: Sequence[Raw] | None = None
 
 
 class _MarkedDefinition(msgspec.Struct, frozen=True):
@@ -46,6 +60,25 @@ class _MarkedDefinition(msgspec.Struct, frozen=True):
     def conditions(self) -> tuple[_MarkCondition, ...]:
         return self.status.conditions or ()
 
+    @property
+    def terminating(self) -> tuple[int, _MarkCondition] | None:
+        """Return the condition that counts, and its place: tenants may write several.
+
+        The API server takes the first of a type. Where its status is not true, nothing is marked,
+        whatever the others say.
+        """
+        found = enumerate(self.conditions)
+        return next(((at, each) for at, each in found if each.type == TYPE), None)
+
+    @property
+    def mark(self) -> _MarkCondition | None:
+        found = self.terminating
+        return found[1] if found and found[1].is_mark else None
+
+    @property
+    def is_reserved(self) -> bool:
+        return RESERVE in (self.metadata.annotations or {})
+
 
 _definition = msgspec.json.Decoder(_MarkedDefinition)
 
@@ -55,36 +88,14 @@ def tenant_of_definition(name: str) -> str:
     return name.partition(".")[2].partition("-")[0]
 
 
-def marked_at(raw: bytes | Raw) -> str:
-    """Return when a definition was marked; empty if it is not."""
-    found = _definition.decode(raw).conditions
-    times = (each.last_transition_time for each in found if _is_mark(each))
-    return next(times, None) or ""
+def read_mark(raw: bytes | Raw) -> tuple[str, bool]:
+    """Return when a definition was marked, empty if it is not, and whether it has the reserve."""
+    found = _definition.decode(raw)
+    return found.mark.last_transition_time or "" if found.mark else "", found.is_reserved
 
 
 async def mark(client: Client, name: str, why: str) -> None:
-    """Mark a definition.
-
-    Raises
-    ------
-    ClusterError
-        The API server does not answer or refuses.
-    """
-    found, path = await _read(client, name), _path(name)
-    if found is None or any(each.type == TYPE for each in found.conditions):
-        return  # it is marked, or it is being deleted
-    condition = {
-        "type": TYPE,
-        "status": "True",
-        "reason": REASON,
-        "message": _message(why),
-        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    await _patch(client, path, found, {"op": "add", "path": "/status/conditions/-"}, condition)
-
-
-async def unmark(client: Client, name: str) -> None:
-    """Remove the mark of a definition.
+    """Mark a definition; one that has no room is marked in a few words, in place of its reserve.
 
     Raises
     ------
@@ -92,14 +103,75 @@ async def unmark(client: Client, name: str) -> None:
         The API server does not answer or refuses.
     """
     found = await _read(client, name)
-    for number, condition in enumerate(found.conditions if found else ()):
-        if found and _is_mark(condition):
-            at = {"op": "remove", "path": f"/status/conditions/{number}"}
-            await _patch(client, _path(name), found, at)
+    present = found and found.terminating
+    if found is None or (present and present[1].status == "True"):
+        return  # it is marked, or the API server has marked it for its deletion
+    try:
+        await _patch(client, name, found, _marked(found, _message(why)))
+    except ServerFault:
+        await _patch(client, name, found, *_room_in(found), _marked(found, _SHORT))
 
 
-def _is_mark(condition: _MarkCondition) -> bool:
-    return condition.type == TYPE and condition.reason == REASON
+async def unmark(client: Client, name: str) -> None:
+    """Remove the mark of a definition, which has its reserve again.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    found = await _read(client, name)
+    if found and found.mark and found.terminating and not found.metadata.deletion_timestamp:
+        removed = {"op": "remove", "path": f"/status/conditions/{found.terminating[0]}"}
+        await _patch_in_room(client, name, found, removed, *_reserve_of(found))
+
+
+async def reserve(client: Client, name: str) -> None:
+    """Give a definition the reserve; one that has no room loses its managed fields for it.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    found = await _read(client, name)
+    if found and not found.is_reserved and not found.metadata.deletion_timestamp:
+        await _patch_in_room(client, name, found, *_reserve_of(found))
+
+
+def _marked(found: _MarkedDefinition, message: str) -> dict[str, Any]:
+    """Return the operation that marks a definition, in place of a condition that says it is not."""
+    condition = {
+        "type": TYPE,
+        "status": "True",
+        "reason": REASON,
+        "message": message,
+        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    present = found.terminating
+    operation, at = ("replace", str(present[0])) if present else ("add", "-")
+    return {"op": operation, "path": f"/status/conditions/{at}", "value": condition}
+
+
+def _room_in(found: _MarkedDefinition) -> list[dict[str, Any]]:
+    """Return operations that make a definition shorter, by nothing that its tenant wrote."""
+    if found.is_reserved:
+        return [{"op": "remove", "path": pointer_of(("metadata", "annotations", RESERVE))}]
+    if found.metadata.managed_fields:
+        # One empty entry is how a client forgets who owns which field.
+        return [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]
+    return []
+
+
+def _reserve_of(found: _MarkedDefinition) -> list[dict[str, Any]]:
+    if found.is_reserved:
+        return []
+    if found.metadata.annotations is None:
+        return [{"op": "add", "path": "/metadata/annotations", "value": DEFINITION_ANNOTATIONS}]
+    return [
+        {"op": "add", "path": pointer_of(("metadata", "annotations", key)), "value": value}
+        for key, value in DEFINITION_ANNOTATIONS.items()
+    ]
 
 
 def _message(why: str) -> str:
@@ -115,21 +187,32 @@ def _path(name: str) -> str:
 
 async def _read(client: Client, name: str) -> _MarkedDefinition | None:
     try:
-        found = decode(_definition, await client.get(_path(name)))
+        return decode(_definition, await client.get(_path(name)))
     except NotFound:
         return None
-    return None if found.metadata.deletion_timestamp else found
+
+
+async def _patch_in_room(
+    client: Client, name: str, found: _MarkedDefinition, *operations: dict[str, Any]
+) -> None:
+    """Patch a definition, without its managed fields if it is too long."""
+    try:
+        await _patch(client, name, found, *operations)
+    except ServerFault:
+        await _patch(client, name, found, *_room_in(found), *operations)
 
 
 async def _patch(
-    client: Client,
-    path: str,
-    found: _MarkedDefinition,
-    operation: dict[str, Any],
-    value: Any = None,
+    client: Client, name: str, found: _MarkedDefinition, *operations: dict[str, Any]
 ) -> None:
+    """Patch the status, by which the API server takes the annotations of a definition too.
+
+    Raises
+    ------
+    ServerFault
+        The definition is too large for etcd, which the API server calls an internal error.
+    """
     at = "/metadata/resourceVersion"
     unchanged = {"op": "test", "path": at, "value": found.metadata.resource_version}
-    written = operation if value is None else operation | {"value": value}
     with suppress(Conflict, NotFound):  # somebody was first; it is looked at again
-        await client.patch_json(f"{path}/status", [unchanged, written])
+        await client.patch_json(f"{_path(name)}/status", [unchanged, *operations])

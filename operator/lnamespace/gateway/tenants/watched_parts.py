@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder, encode
 
-from lnamespace.gateway.tenants.conversion_marks import marked_at
+from lnamespace.gateway.tenants.conversion_marks import read_mark
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
@@ -20,6 +20,8 @@ from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 
 RBAC_BYTES = 8 * 1024 * 1024
 """The bytes of one tenant's Roles and bindings that are kept; decoded they take five times more."""
+
+UNRESERVED = b"-"
 
 _Id = tuple[str, Key]
 _members = Decoder(dict[str, Raw]).decode
@@ -59,8 +61,13 @@ class PartReader:
         return replace(item, raw=b"", labels=self._own(item))
 
     def definition(self, raw: bytes | Raw) -> WatchedObject:
-        """Read a CustomResourceDefinition: its name, its tenant, and when it was marked."""
-        return replace(self.metadata(raw), raw=marked_at(raw).encode())
+        """Read a CustomResourceDefinition: its name, its tenant, when it was marked, its reserve.
+
+        One without a mark and without the reserve is kept as ``UNRESERVED``.
+        """
+        marked_at, reserved = read_mark(raw)
+        kept = marked_at.encode() or (b"" if reserved else UNRESERVED)
+        return replace(self.metadata(raw), raw=kept)
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:
         """Read a class: its labels, and whether it is a default."""

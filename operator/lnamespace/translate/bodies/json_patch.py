@@ -19,7 +19,7 @@ from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.labels import TenantSelector, reserved
 from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
 from lnamespace.translate.objects.match_rules import SPELL_NAMES, MatchRuleTranslator
-from lnamespace.translate.objects.metadata import is_cluster_roles, is_namespaces
+from lnamespace.translate.objects.metadata import is_cluster_roles, kept_annotations
 from lnamespace.translate.objects.references import (
     OwnersTranslator,
     ReferenceTranslator,
@@ -149,11 +149,7 @@ class _PatchedObject:
 
     @property
     def _own_annotations(self) -> dict[str, str]:
-        """Return the annotations that the gateway keeps on an object whatever the tenant writes."""
-        own = (
-            self.context.view.namespace_annotations if is_namespaces(self.context.resource) else {}
-        )
-        return dict(own)
+        return dict(kept_annotations(self.context))
 
     def _part_up(self, selector: TenantSelector, remaining: Pointer, value: Any) -> Any:
         """Return a part of a selector, translated as if it stood alone in one."""

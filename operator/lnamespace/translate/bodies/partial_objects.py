@@ -15,7 +15,7 @@ from lnamespace.translate.objects.confinement.kinds import rules_of
 from lnamespace.translate.objects.confinement.rules import PinnedField
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.labels import TenantSelector
-from lnamespace.translate.objects.metadata import is_cluster_roles, is_namespaces
+from lnamespace.translate.objects.metadata import is_cluster_roles, kept_annotations
 from lnamespace.translate.objects.translators import (
     Encoded,
     FieldRule,
@@ -100,8 +100,8 @@ class PartialBody:
         metadata = object_of(members["metadata"])
         if metadata is None:
             raise _unsupported("removing metadata")
-        own = is_namespaces(self.context.resource) and bool(self.context.view.namespace_annotations)
-        kept = ("labels", "annotations") if own or keeps_originals(self.context) else ("labels",)
+        own = kept_annotations(self.context) or keeps_originals(self.context)
+        kept = ("labels", "annotations") if own else ("labels",)
         for key in kept:
             if key in metadata and object_of(metadata[key]) is None:
                 raise _unsupported(f"removing all {key} at once")

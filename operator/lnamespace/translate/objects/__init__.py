@@ -10,7 +10,8 @@
 - :mod:`~lnamespace.translate.objects.metadata`: metadata, with
   :mod:`~lnamespace.translate.objects.labels`, their :mod:`~lnamespace.translate.objects.keys`,
   :mod:`~lnamespace.translate.objects.managed_fields` and the annotation
-  :mod:`~lnamespace.translate.objects.last_applied`.
+  :mod:`~lnamespace.translate.objects.last_applied`;
+  :mod:`~lnamespace.translate.objects.definition_reserve`: an annotation of the gateway's own.
 - :mod:`~lnamespace.translate.objects.confinement`: objects that would act on the whole cluster.
 - :mod:`~lnamespace.translate.objects.default_classes`: the class of an object that names none.
 - :mod:`~lnamespace.translate.objects.load_balancers`: addresses that a tenant's own ones write.

@@ -10,6 +10,7 @@ from msgspec import Raw
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.translate.names.tenant_view import CRDS
 from lnamespace.translate.objects.context import TranslationContext
+from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS
 from lnamespace.translate.objects.keys import (
     MANAGER,
     has_manager,
@@ -75,8 +76,8 @@ class MetadataTranslator(ObjectTranslator):
         super().members_up(members, context)
         if self.labelled and context.whole and "labels" not in members:
             members["labels"] = {context.view.tenant_label: context.view.tenant}
-        own = context.view.namespace_annotations
-        if own and context.whole and is_namespaces(context.resource):
+        own = kept_annotations(context)
+        if own and context.whole:
             written = members.get("annotations")
             annotations: Encoded = written if isinstance(written, dict) else {}
             members["annotations"] = annotations | {**own}
@@ -109,6 +110,13 @@ def metadata_translator(resource: ResourceType, annotations: AnnotationRules) ->
 def is_namespaces(resource: ResourceType) -> bool:
     """Return whether a resource is that of Namespaces."""
     return resource.plural == "namespaces" and not resource.group
+
+
+def kept_annotations(context: TranslationContext) -> Mapping[str, str]:
+    """Return the annotations that objects have upstream whatever their tenant writes."""
+    if is_namespaces(context.resource):
+        return context.view.namespace_annotations
+    return DEFINITION_ANNOTATIONS if context.resource.group_resource == CRDS else {}
 
 
 def is_cluster_roles(resource: ResourceType) -> bool:

@@ -1,0 +1,221 @@
+"""A definition that its tenant filled up to what etcd takes is marked all the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import jsonpatch
+import msgspec
+import pytest
+from lnamespace.errors import NotFound, ServerFault
+from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, mark, reserve, unmark
+from lnamespace.gateway.tenants.definition_reserves import AGAIN, DefinitionReserves
+from lnamespace.gateway.tenants.watched_parts import UNRESERVED, PartReader
+from lnamespace.kube.client import Client
+from lnamespace.translate.objects.definition_reserve import (
+    DEFINITION_ANNOTATIONS,
+    RESERVE,
+    RESERVED,
+)
+
+NAME = "carts.acme-shop.example.com"
+PATH = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
+ESTABLISHED = {"type": "Established", "status": "True", "reason": "InitialNamesAccepted"}
+OWNED = [{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:versions": {}}}, "pad": "x" * RESERVED}]
+OF_GATEWAY = {
+    "manager": "lnamespace-gateway-5dd9f7c8b4-x2x9z",
+    "operation": "Update",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "time": "2026-07-01T00:00:00Z",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {
+        "f:status": {
+            "f:conditions": {
+                'k:{"type":"Terminating"}': {
+                    ".": {},
+                    **{
+                        f"f:{key}": {}
+                        for key in ("lastTransitionTime", "message", "reason", "status", "type")
+                    },
+                }
+            }
+        }
+    },
+    "subresource": "status",
+}
+"""What the API server keeps about a write of the gateway, which is in the object too."""
+
+
+def definition(**metadata: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"resourceVersion": "7"} | metadata,
+        "status": {"conditions": [ESTABLISHED]},
+    }
+
+
+RESERVED_ONE = definition(annotations={"a": "b", **DEFINITION_ANNOTATIONS})
+
+
+@dataclass
+class Etcd:
+    """An API server with one definition, and so much room for it."""
+
+    stored: dict[str, Any]
+    room: int = 0
+    limit: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limit = len(msgspec.json.encode(self.stored)) + self.room
+
+    async def get(self, path: str) -> bytes:
+        if path != PATH:
+            raise NotFound("no such definition", status=404)
+        return msgspec.json.encode(self.stored)
+
+    async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
+        assert path == f"{PATH}/status"
+        changed = jsonpatch.apply_patch(self.stored, operations)
+        reset = changed["metadata"].get("managedFields") == [{}]
+        kept = changed | {"managed": None if reset else OF_GATEWAY}
+        if reset:
+            del changed["metadata"]["managedFields"]
+        if len(msgspec.json.encode(kept)) > self.limit:
+            raise ServerFault("etcdserver: request is too large", status=500)
+        self.stored = changed
+        return b"{}"
+
+    @property
+    def client(self) -> Client:
+        return cast("Client", self)
+
+    @property
+    def message(self) -> str:
+        """Return the message of the mark; empty without one."""
+        marks = [each for each in self.stored["status"]["conditions"] if each["type"] == TYPE]
+        assert all(each["reason"] == REASON and each["status"] == "True" for each in marks)
+        return marks[0]["message"] if marks else ""
+
+    @property
+    def reserved(self) -> bool:
+        found = self.stored["metadata"].get("annotations", {})
+        return bool(found.get(RESERVE) == DEFINITION_ANNOTATIONS[RESERVE])
+
+
+@pytest.mark.parametrize(
+    ("stored", "room", "words", "reserved"),
+    [
+        pytest.param(RESERVED_ONE, 4096, True, True, id="room"),
+        pytest.param(RESERVED_ONE, 0, False, False, id="full"),
+        pytest.param(definition(managedFields=OWNED), 0, False, False, id="full and older"),
+    ],
+)
+async def test_a_full_definition_is_marked_in_place_of_its_reserve(
+    stored: dict[str, Any], room: int, words: bool, reserved: bool
+) -> None:
+    etcd = Etcd(stored, room)
+    await mark(etcd.client, NAME, "no mapping " * 100)
+    assert etcd.message
+    assert ("no mapping" in etcd.message) == words
+    assert etcd.reserved == reserved
+    assert "managedFields" not in etcd.stored["metadata"]
+
+
+async def test_a_definition_of_an_earlier_version_may_have_no_room_at_all() -> None:
+    etcd = Etcd(definition())
+    with pytest.raises(ServerFault):
+        await mark(etcd.client, NAME, "no mapping")
+
+
+@pytest.mark.parametrize("annotations", [{"a": "b"}, {}])
+async def test_the_reserve_is_there_again_when_the_mark_goes(annotations: dict[str, str]) -> None:
+    etcd = Etcd(definition(annotations={**annotations, **DEFINITION_ANNOTATIONS}))
+    etcd.limit += len(msgspec.json.encode({"managed": OF_GATEWAY}))
+    before = etcd.stored
+    await mark(etcd.client, NAME, "no mapping " * 50)
+    assert not etcd.reserved
+    await unmark(etcd.client, NAME)
+    assert etcd.stored == before
+
+
+@pytest.mark.parametrize(
+    ("metadata", "room"),
+    [
+        pytest.param({}, 4096, id="no annotations"),
+        pytest.param({"annotations": {"a": "b"}}, 4096, id="annotations"),
+        pytest.param({"managedFields": OWNED * 3}, 0, id="no room but for managed fields"),
+    ],
+)
+async def test_a_definition_of_an_earlier_version_gets_a_reserve(
+    metadata: dict[str, Any], room: int
+) -> None:
+    etcd = Etcd(definition(**metadata), room)
+    await reserve(etcd.client, NAME)
+    assert etcd.reserved
+    kept = {key: each for key, each in etcd.stored["metadata"]["annotations"].items() if key == "a"}
+    assert kept == metadata.get("annotations", {})
+    before = etcd.stored
+    await reserve(etcd.client, NAME)
+    assert etcd.stored is before
+
+
+@pytest.mark.parametrize(
+    ("stored", "kept"),
+    [
+        (RESERVED_ONE, b""),
+        (definition(), UNRESERVED),
+        (definition(annotations={"a": "b"}), UNRESERVED),
+        (
+            {
+                "metadata": {"name": NAME},
+                "status": {
+                    "conditions": [
+                        {"type": TYPE, "status": "True", "reason": REASON}
+                        | {"lastTransitionTime": "now"}
+                    ]
+                },
+            },
+            b"now",
+        ),
+    ],
+)
+def test_a_watch_keeps_whether_a_definition_has_the_reserve(
+    stored: dict[str, Any], kept: bytes
+) -> None:
+    raw = msgspec.json.encode(stored | {"metadata": {"name": NAME} | stored["metadata"]})
+    assert PartReader("label").definition(raw).raw == kept
+
+
+@dataclass
+class Missing:
+    """The definitions that lack a reserve."""
+
+    names: frozenset[str] = frozenset({NAME, "tills.acme-shop.example.com"})
+
+    def unreserved_definitions(self) -> frozenset[str]:
+        return self.names
+
+
+@dataclass
+class Refusing:
+    """An API server that refuses every patch."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def get(self, path: str) -> bytes:
+        self.asked.append(path.rpartition("/")[2])
+        return msgspec.json.encode(definition())
+
+    async def patch_json(self, _path: str, _operations: Sequence[Any]) -> bytes:
+        raise ServerFault("etcdserver: request is too large", status=500)
+
+
+async def test_a_definition_without_room_stops_no_other_and_is_tried_again_after_an_hour() -> None:
+    now = 0.0
+    client = Refusing()
+    reserves = DefinitionReserves(cast(Any, Missing()), cast("Client", client), lambda: now)
+    for _ in range(3):
+        await reserves.fill()
+    assert client.asked == sorted(Missing().names)
+    now += AGAIN
+    await reserves.fill()
+    assert client.asked == sorted(Missing().names) * 2
