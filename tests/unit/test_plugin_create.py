@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.commands.create import create_lnamespace
+from lnamespace.plugins.commands.create import create_lcluster, create_lnamespace
+from lnamespace.plugins.commands.entry import run
 
 
 @pytest.fixture
@@ -53,3 +54,24 @@ def test_an_unreachable_cluster_is_reported_with_a_remedy(
     first, second = capfd.readouterr().err.splitlines()
     assert first.startswith('error: Get "http://x/')
     assert second.startswith("The cluster cannot be reached")
+
+
+FORBIDDEN = (
+    'lclusters.tenancy.loblaw.digital is forbidden: User "alice" cannot create resource '
+    '"lclusters" in API group "tenancy.loblaw.digital" at the cluster scope'
+)
+
+
+def test_who_may_not_create_lclusters_is_told_what_to_do_and_nothing_of_standard_input(
+    asked: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """So it is for everybody on a cluster on which LClusters are not switched on."""
+    words = asked.with_name("words")
+    words.write_text(f'Error from server (Forbidden): error when creating "STDIN": {FORBIDDEN}\n')
+    kubectl = asked.with_name("kubectl")
+    kubectl.write_text(f'#!/bin/sh\ncat > /dev/null\ncat "{words}" >&2\nexit 1\n')
+    monkeypatch.setattr("sys.argv", ["kubectl-create-lcluster", "acme"])
+    assert run(create_lcluster, "kubectl create lcluster") == 1
+    first, second = capfd.readouterr().err.splitlines()
+    assert first == f"Error from server (Forbidden): {FORBIDDEN}"
+    assert second.startswith("LClusters may not be switched on in this cluster")

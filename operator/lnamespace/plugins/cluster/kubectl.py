@@ -11,7 +11,7 @@ long as the kubeconfig is the same.
 from __future__ import annotations
 
 from lnamespace.plugins.model.api_group import advised, group
-from lnamespace.plugins.model.lnamespaces import LNAMESPACE, RESOURCE_KINDS, ResourceKind
+from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, RESOURCE_KINDS, ResourceKind
 from lnamespace.plugins.runtime.documents import dumps, loads
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
 from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key
@@ -35,6 +35,10 @@ NO_WEBHOOK = (
     "LNamespaces can be neither created nor changed while their webhook does not answer, but for "
     "taking users off the list. All else works as before. Try again in a minute, or tell your "
     "platform team."
+)
+NO_LCLUSTERS = (
+    "LClusters may not be switched on in this cluster, or not for you. Ask your platform team; a "
+    "namespace of your own is: kubectl create lns NAME"
 )
 
 
@@ -103,6 +107,12 @@ def elsewhere(err: str) -> bool:
         or f"{one.plural}.{group()} is forbidden" in err
         for one in RESOURCE_KINDS
     ) or ("failed to check CRD" in err and "validating data" in err)
+
+
+def hinted(told: str) -> str:
+    """Return kubectl's words, and what to do where somebody may not even look at LClusters."""
+    no_right = f'resource "{LCLUSTER.plural}" in API group "{group()}"' in told
+    return f"{told}\n{NO_LCLUSTERS}" if no_right else told
 
 
 class Call(NamedTuple):
@@ -250,5 +260,6 @@ def missing(
         told = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
         return OtherApiGroup(told, kubectl.connection, name)
     if reply.reason == "Forbidden":
-        return OtherApiGroup(reply.failure(), kubectl.connection, name)
+        told = KubectlError(hinted(str(reply.failure())), reply.code)
+        return OtherApiGroup(told, kubectl.connection, name)
     return reply.failure()

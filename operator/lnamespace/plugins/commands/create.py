@@ -92,13 +92,19 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Submit the object by kubectl."""
-    from lnamespace.plugins.cluster.kubectl import NO_WEBHOOK, elsewhere, webhook_unreachable
+    from lnamespace.plugins.cluster.kubectl import (
+        NO_WEBHOOK,
+        elsewhere,
+        hinted,
+        webhook_unreachable,
+    )
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
     _, told, code = process.communicate(body, _tell)
     said = told.decode("utf-8", "replace")
     if code and elsewhere(said):
-        raise OtherApiGroup(KubectlError(said.strip(), code), creation.connection)
+        cleaned = _without_plumbing(told).decode("utf-8", "replace").strip()
+        raise OtherApiGroup(KubectlError(hinted(cleaned), code), creation.connection)
     if webhook_unreachable(said):
         say(NO_WEBHOOK)
     elif code and any(words in said for words in UNREACHED):
@@ -126,10 +132,15 @@ def _tell(data: bytes) -> None:
     from lnamespace.plugins.cluster.kubectl import elsewhere
 
     if not elsewhere(data.decode("utf-8", "replace")):
-        data = b"".join(line for line in data.splitlines(True) if LOG not in line)
-        for part in PLUMBING:
-            data = data.replace(part, b"")
-        os.write(sys.stderr.fileno(), data)
+        os.write(sys.stderr.fileno(), _without_plumbing(data))
+
+
+def _without_plumbing(data: bytes) -> bytes:
+    """Return kubectl's messages without what is about our own call."""
+    data = b"".join(line for line in data.splitlines(True) if LOG not in line)
+    for part in PLUMBING:
+        data = data.replace(part, b"")
+    return data
 
 
 def wait(creation: Creation, arguments: Arguments) -> int:
