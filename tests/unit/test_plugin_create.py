@@ -75,3 +75,24 @@ def test_who_may_not_create_lclusters_is_told_what_to_do_and_nothing_of_standard
     first, second = capfd.readouterr().err.splitlines()
     assert first == f"Error from server (Forbidden): {FORBIDDEN}"
     assert second.startswith("LClusters may not be switched on in this cluster")
+
+
+UNKNOWN = """\
+case $1 in
+  create)
+    cat > /dev/null
+    echo 'error: error validating "STDIN": error validating data: failed to download openapi: \
+unknown; if you choose to ignore these errors, turn validation off with --validate=false' >&2 ;;
+  *) echo 'Error from server (Forbidden): users "carol" is forbidden' >&2 ;;
+esac
+exit 1
+"""
+
+
+def test_who_may_not_act_as_somebody_is_told_so_though_kubectl_only_says_unknown(
+    asked: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked.with_name("kubectl").write_text(f"#!/bin/sh\n{UNKNOWN}")
+    monkeypatch.setattr("sys.argv", ["kubectl-create-lns", "x", "--as=carol"])
+    assert run(create_lnamespace, "kubectl create lns") == 1
+    assert "is forbidden" in capfd.readouterr().err.splitlines()[-1]

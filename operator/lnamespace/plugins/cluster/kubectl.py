@@ -36,6 +36,8 @@ NO_WEBHOOK = (
     "taking users off the list. All else works as before. Try again in a minute, or tell your "
     "platform team."
 )
+NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
+IF_AS = "With --as it means that you may not act as that user."
 NO_LCLUSTERS = (
     "LClusters may not be switched on in this cluster, or not for you. Ask your platform team; a "
     "namespace of your own is: kubectl create lns NAME"
@@ -239,6 +241,8 @@ def caller(reply: Reply) -> Caller:
     """Return the answer to `start_whoami`."""
     from lnamespace.plugins.model.subjects import Caller
 
+    if reply.code and NO_WHOAMI in reply.err:
+        raise KubectlError(f"{reply.err.strip()}\n{IF_AS}", reply.code)
     info = reply.document().get("status", {}).get("userInfo", {})
     if not info.get("username"):
         raise PluginError("the API server did not say who you are; see kubectl auth whoami")

@@ -94,6 +94,7 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Submit the object by kubectl."""
     from lnamespace.plugins.cluster.kubectl import (
         NO_WEBHOOK,
+        Kubectl,
         elsewhere,
         hinted,
         webhook_unreachable,
@@ -109,6 +110,10 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
         say(NO_WEBHOOK)
     elif code and any(words in said for words in UNREACHED):
         say("The cluster cannot be reached; is it the right one? See: kubectl config get-contexts")
+    elif code and UNKNOWN in said:
+        reply = Kubectl(creation.connection).start_get("/version").reply()
+        if reply.code:
+            raise reply.failure()
     return code
 
 
@@ -121,6 +126,7 @@ PLUMBING = (
 )
 LOG = b"memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
 UNREACHED = ("connection refused", "no such host", "i/o timeout", "network is unreachable")
+UNKNOWN = "failed to download openapi: unknown"  # all that kubectl says where --as is refused
 
 
 def _tell(data: bytes) -> None:
