@@ -377,3 +377,17 @@ async def test_an_unusable_kubeconfig_is_a_settings_error(tmp_path: Path) -> Non
     with pytest.raises(errors.SettingsError, match="no usable cluster configuration"):
         async with connect(Access(str(unknown), "nobody")):
             pass
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"root:x:0", b"- a", b"a: [b", b"\x00\xff", b"contexts: 1"]
+)
+async def test_a_file_that_is_no_kubeconfig_is_a_settings_error(
+    content: bytes, tmp_path: Path
+) -> None:
+    """The library ended with TypeError, so that the commands showed a stack trace."""
+    file = tmp_path / "kubeconfig"
+    file.write_bytes(content)
+    with pytest.raises(errors.SettingsError, match="no usable cluster configuration"):
+        async with connect(Access(kubeconfig=str(file))):
+            pass

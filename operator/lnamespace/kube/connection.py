@@ -10,6 +10,7 @@ from typing import Any
 
 from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
+from yaml import YAMLError
 
 from lnamespace import errors
 from lnamespace.kube.client import Client
@@ -56,12 +57,17 @@ async def _configure(configuration: Configuration, access: Access) -> asyncio.Ta
     path = kubeconfig or f"{os.environ.get('HOME', '')}/.kube/config"
     if not any(map(os.path.exists, path.split(os.pathsep))):
         raise errors.SettingsError(f"no usable cluster configuration: {path}: no such file")
-    loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
-        config_file=path,
-        context=access.context or None,
-        client_configuration=configuration,
-        persist_config=False,
-    )
+    try:
+        loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=path,
+            context=access.context or None,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    except (TypeError, AttributeError, ValueError, YAMLError) as error:
+        # The library takes any file for a kubeconfig, and fails at what is missing in it.
+        why = f"no usable cluster configuration: {path} is no kubeconfig"
+        raise errors.SettingsError(why) from error
     return asyncio.create_task(_renew(loader, configuration))
 
 
