@@ -84,6 +84,7 @@ def test_a_subject_with_an_expiry_is_parsed(text: str, name: str, end: datetime 
         "bob,for=8",
         "bob,until=tomorrow",
         "bob,until=2020-01-01T00:00:00Z",
+        "J\udcc3\udcbcrgen",  # read in a locale that does not know its bytes
     ],
 )
 def test_an_invalid_subject_is_refused(text: str) -> None:

@@ -218,6 +218,10 @@ def _checked(name: str, typed: str) -> str:
     """Return the name; refuse a text that only looks like one, because RBAC compares exactly."""
     if not name.strip():
         raise UsageError(f'invalid subject "{typed}": the name is empty')
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        raise UsageError(
+            f'invalid subject "{typed}": the shell\'s locale cannot read it; set LC_ALL=C.UTF-8'
+        )
     if name != name.strip() or any(ord(char) < 32 or char == "\x7f" for char in name):
         raise UsageError(
             f'invalid subject "{typed}": spaces around the name or control characters in it'
