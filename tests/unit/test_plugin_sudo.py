@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.names import Names
-from lnamespace.plugins.commands.sudo import REPEATED, SudoCommand, parse, sudoer_flags
+from lnamespace.plugins.commands.sudo import (
+    REPEATED,
+    SudoCommand,
+    parse,
+    run_as_sudoer,
+    sudoer_flags,
+)
 from lnamespace.plugins.model.api_group import DEFAULT_SUFFIX, SUFFIX_VARIABLE
 from lnamespace.plugins.model.lnamespaces import sudo_identity, sudo_namespace
 from lnamespace.plugins.model.roles import refusal
@@ -105,6 +111,18 @@ def test_arguments_after_the_double_dash_are_passed_on_unchanged(rest: list[str]
 @given(st.lists(st.sampled_from([*sorted(REPEATED), "/opt/kubectl"]), max_size=4))
 def test_a_repeated_kubectl_or_sudo_prefix_is_removed(front: list[str]) -> None:
     assert command(*front, "get", "pods").line.argv == ("get", "pods")
+
+
+@pytest.mark.parametrize("front", ["kubectl", "k", "kubectl sudo", "/opt/kubectl"])
+def test_a_repeated_prefix_is_removed_behind_a_namespace_too(front: str) -> None:
+    """`kubectl sudo -n team-a !!` is what the refusal for want of a namespace leads to."""
+    repeated = command("-n", "team-a", *front.split(), "get", "pods")
+    assert repeated.line.argv == ("-n", "team-a", "get", "pods")
+
+
+def test_a_namespace_without_a_command_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="which command"):
+        run_as_sudoer(["-n", "team-a"])
 
 
 def test_connection_flags_are_used_for_the_requests_of_sudo() -> None:

@@ -51,7 +51,10 @@ def run_as_sudoer(argv: list[str]) -> int:
     """Check that the caller is a sudoer, then replace this process by kubectl."""
     command = parse(argv, is_plugin)
     if not command.line.words:
-        return print_help(asked=_wants_help(command))
+        asked = _wants_help(command)
+        if command.line.options and not asked:
+            raise UsageError("which command? Write kubectl sudo -n NAMESPACE COMMAND")
+        return print_help(asked)
     if _wants_help(command):
         become_kubectl(command.with_flags(()))
     key = _key(command)
@@ -176,6 +179,9 @@ class SudoCommand(NamedTuple):
 def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
     """Read a command line; `is_plugin` tells whether an executable `kubectl-NAME` exists."""
     line = read(tuple(drop_repeated(argv)))
+    flags = sum(len(piece.tokens) for piece in leading(line))
+    if (rest := drop_repeated(line.argv[flags:])) != line.argv[flags:]:  # kubectl sudo -n team-a !!
+        return parse((*line.argv[:flags], *rest), is_plugin)
     if not line.words and line.tail:  # kubectl sudo -n team-a -- get pods: this `--` is for us
         return parse((*line.argv[: -len(line.tail)], *drop_repeated(line.tail[1:])), is_plugin)
     for option in line.options:
