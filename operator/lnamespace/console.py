@@ -2,8 +2,18 @@
 
 import sys
 
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
 
 def main() -> int:
+    """Run the command line; after Ctrl-C, which may come while it is loaded, say nothing."""
+    try:
+        return _run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run() -> int:
     """Run the command line; where a library is missing, print how to install it."""
     try:
         from lnamespace import cli

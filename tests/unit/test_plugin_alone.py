@@ -77,3 +77,14 @@ def test_the_server_command_explains_its_installation_if_only_plugins_are_instal
     assert (done.returncode, done.stdout) == (1, "")
     assert "only the kubectl plugins are installed here" in done.stderr
     assert "pip install 'lnamespace[server]'" in done.stderr
+
+
+def test_an_interrupted_server_command_ends_without_a_stack_trace() -> None:
+    """Loading takes seconds, in which Ctrl-C is likely."""
+    done = alone(
+        "from lnamespace import console\n"
+        "def interrupted(): raise KeyboardInterrupt\n"
+        "console._run = interrupted\n"
+        "sys.exit(console.main())"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
