@@ -88,3 +88,13 @@ def test_an_interrupted_server_command_ends_without_a_stack_trace() -> None:
         "sys.exit(console.main())"
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_full_disk_under_the_output_is_one_line_of_error() -> None:
+    done = alone(
+        "sys.argv = ['kubectl-lns', '--help']\n"
+        "sys.stdout = open('/dev/full', 'w')\n"
+        "from lnamespace.plugins.commands.lns import main; main()"
+    )
+    assert done.returncode == 1
+    assert done.stderr == "error: [Errno 28] No space left on device\n"

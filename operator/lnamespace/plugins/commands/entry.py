@@ -42,6 +42,10 @@ def run(command: Command, name: str) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
+    except OSError as error:  # such as a full disk under the output
+        say(f"error: {printable_lines(str(error))}")
+        _reader_left()
+        return 1
     return code
 
 
