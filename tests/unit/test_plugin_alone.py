@@ -98,3 +98,21 @@ def test_a_full_disk_under_the_output_is_one_line_of_error() -> None:
     )
     assert done.returncode == 1
     assert done.stderr == "error: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["grant", "--frob"], "kubectl lns grant"),
+        (["ls", "name"], "kubectl lns list"),
+        (["create", "--frob"], "kubectl lns create"),
+        (["frob"], "kubectl lns"),
+    ],
+)
+def test_a_usage_error_names_the_help_of_its_own_command(words: list[str], command: str) -> None:
+    done = alone(
+        f"sys.argv = ['kubectl-lns', *{words}]\n"
+        "from lnamespace.plugins.commands.lns import main; main()"
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"See '{command} --help' for usage.\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from lnamespace.plugins.commands.entry import leave, run
 from lnamespace.plugins.model.lnamespaces import resource
 from lnamespace.plugins.runtime.errors import UsageError
@@ -95,7 +97,13 @@ FLAGS = Flags(
 
 def main() -> int:
     """Run the console script."""
-    return leave(run(run_subcommand, "kubectl lns"))
+    return leave(run(run_subcommand, typed(sys.argv[1:])))
+
+
+def typed(argv: list[str]) -> str:
+    """Return the command whose --help explains these arguments."""
+    name = ALIASES.get(argv[0], argv[0]) if argv else ""
+    return f"kubectl lns {name}" if name in (*SUBCOMMANDS, CREATE) else "kubectl lns"
 
 
 def run_subcommand(argv: list[str]) -> int:
