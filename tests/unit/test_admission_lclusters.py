@@ -132,6 +132,12 @@ async def test_a_namespace_with_the_prefix_conflicts_with_an_lcluster() -> None:
     assert await conflict(answers, "LCluster", "acme") == ""
 
 
+async def test_an_lcluster_that_exists_does_not_conflict_with_its_own_namespaces() -> None:
+    """Whoever creates it again is told AlreadyExists by the API server."""
+    answers = Answers(namespaces=("acme-default",), lclusters=("acme",))
+    assert await conflict(answers, "LCluster", "acme") == ""
+
+
 async def test_an_lcluster_conflicts_with_lnamespaces_of_its_prefix() -> None:
     answers = Answers(lclusters=("acme",))
     assert "LCluster acme" in await conflict(answers, "LNamespace", "acme-x")

@@ -65,15 +65,20 @@ class ClusterPrefixes:
         objects = PrefixedObjects(self.client, self.names.lcluster_label)
         kinds = (NAMESPACE, CUSTOM_RESOURCE_DEFINITION, lnamespace_resource(self.names))
         found = await objects.with_prefix(f"{name}-", kinds)
-        if not found:
-            return ""
+        if not found or await self._exists(name):
+            return ""  # The API server says of one that exists: AlreadyExists.
         return f'"{name}-" is the beginning of a name that exists already: {found[0]}'
 
     async def _held(self, name: str) -> str:
         if not (tenant := tenant_of_name(name)):
             return ""
+        if not await self._exists(tenant):
+            return ""
+        return f'"{tenant}-" is the beginning of the names of LCluster {tenant}'
+
+    async def _exists(self, tenant: str) -> bool:
         try:
             await self.client.get(lcluster_resource(self.names).path(tenant))
         except NotFound:
-            return ""
-        return f'"{tenant}-" is the beginning of the names of LCluster {tenant}'
+            return False
+        return True
