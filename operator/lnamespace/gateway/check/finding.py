@@ -47,4 +47,4 @@ def group_of(definition: ClusterObject) -> str:
 
 def name_some(names: Iterable[str]) -> str:
     """Return the first names, and how many more there are."""
-    return first_names(sorted(names), _SHOWN)
+    return first_names(sorted(set(names)), _SHOWN)

@@ -262,7 +262,7 @@ def _rights(state: PlatformState) -> Iterator[CheckFinding]:
 def _unread(state: PlatformState) -> Iterator[CheckFinding]:
     if state.unread:
         yield CheckFinding(
-            Severity.WARNING,
+            Severity.PROBLEM,
             "your rights",
             f"you may not read {name_some(state.unread)}: it was not checked",
             "run it as an administrator of the platform's cluster",
