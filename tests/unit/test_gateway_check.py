@@ -286,3 +286,10 @@ def test_the_gateway_needs_to_read_the_custom_resources_that_are_published() -> 
     assert {str(each) for each in more} == {
         f"{verb} issuers.certs.example.com" for verb in ("get", "list", "watch")
     }
+
+
+def test_no_label_is_foreign_while_it_is_not_known_which_lclusters_there_are() -> None:
+    """The advice would be to delete a Namespace of somebody's LCluster."""
+    objects = [thing("acme-x", tenant="acme")]
+    found = told(objects=objects, lclusters=frozenset(), unread=("lclusters",))
+    assert not [each for each in found if "which there is not" in each]
