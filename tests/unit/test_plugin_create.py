@@ -77,6 +77,25 @@ def test_who_may_not_create_lclusters_is_told_what_to_do_and_nothing_of_standard
     assert second.startswith("LClusters may not be switched on in this cluster")
 
 
+def test_a_cluster_without_the_kind_is_named_as_such_and_not_by_the_words_of_our_call(
+    asked: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """So it is in every context that leads to an LCluster."""
+    words = asked.with_name("words")
+    words.write_text(
+        'error: resource mapping not found for name: "x" namespace: "" from "STDIN": no matches '
+        'for kind "LNamespace" in version "tenancy.loblaw.digital/v1beta1"\n'
+        "ensure CRDs are installed first\n"
+    )
+    kubectl = asked.with_name("kubectl")
+    kubectl.write_text(f'#!/bin/sh\ncat > /dev/null\ncat "{words}" >&2\nexit 1\n')
+    monkeypatch.setattr("sys.argv", ["kubectl-create-lns", "x"])
+    assert run(create_lnamespace, "kubectl create lns") == 1
+    told = capfd.readouterr().err
+    assert told.startswith("error: this cluster has no LNamespaces (API group tenancy.loblaw")
+    assert "STDIN" not in told
+
+
 UNKNOWN = """\
 case $1 in
   create)

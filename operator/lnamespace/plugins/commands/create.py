@@ -99,12 +99,18 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
         hinted,
         webhook_unreachable,
     )
+    from lnamespace.plugins.model.api_group import group
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
     _, told, code = process.communicate(body, _tell)
     said = told.decode("utf-8", "replace")
     if code and elsewhere(said):
         cleaned = _without_plumbing(told).decode("utf-8", "replace").strip()
+        if NO_KIND in said:
+            cleaned = (
+                f"error: this cluster has no {creation.kind.kind}s (API group {group()}). If it is "
+                "an LCluster, choose the context of the platform's cluster with --context"
+            )
         raise OtherApiGroup(KubectlError(hinted(cleaned), code), creation.connection)
     if webhook_unreachable(said):
         say(NO_WEBHOOK)
@@ -126,6 +132,7 @@ PLUMBING = (
 )
 LOG = b"memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
 UNREACHED = ("connection refused", "no such host", "i/o timeout", "network is unreachable")
+NO_KIND = "no matches for kind "
 UNKNOWN = "failed to download openapi: unknown"  # all that kubectl says where --as is refused
 
 
