@@ -275,7 +275,9 @@ def _name_rules() -> list[Schema]:
             "digits and '-', beginning and ending with a letter or digit",
             ".metadata",
         ),
-        validation_rule(" && ".join(free), "metadata.name is reserved", ".metadata"),
+        validation_rule(
+            " && ".join(free), "metadata.name is reserved; choose another", ".metadata"
+        ),
     ]
 
 
