@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from lnamespace.plugins.cluster.kubectl import Reply
 from lnamespace.plugins.commands.create import create_lcluster, create_lnamespace
 from lnamespace.plugins.commands.entry import run
+from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE
 
 
 @pytest.fixture
@@ -32,6 +34,7 @@ def test_server_side_requests_keep_the_validation_of_unknown_fields(
     assert "--validate" not in asked.read_text()
 
 
+SAYS = '#!/bin/sh\ncat > /dev/null\ncat "${0%kubectl}words" >&2\nexit 1\n'
 NO_CLUSTER = (
     """E1123 02:37:33.580803 28256 memcache.go:265] "Unhandled Error" err="couldn't get list"
 error: unable to recognize "STDIN": Get "http://x/api": dial tcp: connect: connection refused
@@ -54,6 +57,41 @@ def test_an_unreachable_cluster_is_reported_with_a_remedy(
     first, second = capfd.readouterr().err.splitlines()
     assert first.startswith('error: Get "http://x/')
     assert second.startswith("The cluster cannot be reached")
+
+
+DENIED = (
+    "ValidatingAdmissionPolicy '{0}-lnamespaces' with binding '{0}-lnamespaces' denied request: "
+)
+REFUSED = 'Error from server (Forbidden): lnamespaces.{1} "x" is forbidden: {0}not in the list'
+INVALID = 'The lnamespaces "x" is invalid: : {0}spec.profile: there is no profile "nope"'
+
+
+@pytest.mark.parametrize("suffix", ["", "team1.example.com"])
+@pytest.mark.parametrize("said", [REFUSED, INVALID])
+def test_a_refusal_of_our_own_policies_does_not_name_the_policy(
+    said: str,
+    suffix: str,
+    asked: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(SUFFIX_VARIABLE, suffix)
+    denied = DENIED.format(f"lnamespace.{suffix}" if suffix else "lnamespace")
+    asked.with_name("words").write_text(said.format(denied, "example.com"))
+    asked.with_name("kubectl").write_text(SAYS)
+    assert create_lnamespace(["x"]) == 1
+    plain = said.format("", "example.com").replace(": : ", ": ")
+    assert capfd.readouterr().err == plain
+    reply = Reply(1, "", said.format(denied, "example.com"))
+    assert str(reply.failure()) == plain
+
+
+def test_a_refusal_of_another_policy_names_the_policy() -> None:
+    """By its name the platform team finds it."""
+    said = REFUSED.format(DENIED.format("platform"), "example.com")
+    assert str(Reply(1, "", said).failure()) == said
+    ours = ": ValidatingAdmissionPolicy 'lnamespace-x' with binding 'lnamespace-x' failed"
+    assert str(Reply(1, "", f"{ours}, {said}").failure()) == f"{ours}, {said}"
 
 
 FORBIDDEN = (

@@ -10,7 +10,7 @@ long as the kubeconfig is the same.
 
 from __future__ import annotations
 
-from lnamespace.plugins.model.api_group import advised, group
+from lnamespace.plugins.model.api_group import advised, group, policy_prefix
 from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, RESOURCE_KINDS, ResourceKind
 from lnamespace.plugins.runtime.documents import dumps, loads
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
@@ -36,6 +36,7 @@ NO_WEBHOOK = (
     "taking users off the list. All else works as before. Try again in a minute, or tell your "
     "platform team."
 )
+POLICY, DENIED = ": ValidatingAdmissionPolicy ", " denied request: "  # the API server's words
 NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
 IF_AS = "With --as it means that you may not act as that user."
 NO_LCLUSTERS = (
@@ -66,7 +67,7 @@ class Reply(NamedTuple):
 
     def failure(self) -> KubectlError:
         """Return the failure in kubectl's own words."""
-        told = self.err.strip() or f"kubectl failed with exit code {self.code}"
+        told = without_policy(self.err.strip()) or f"kubectl failed with exit code {self.code}"
         return KubectlError(
             f"{told}\n{NO_WEBHOOK}" if webhook_unreachable(self.err) else told, self.code
         )
@@ -96,6 +97,19 @@ class Reply(NamedTuple):
 def webhook_unreachable(err: str) -> bool:
     """Return whether the API server could not ask our webhook."""
     return "failed calling webhook" in err and group() in err
+
+
+def without_policy(told: str) -> str:
+    """Return kubectl's words without the names of our own admission policies.
+
+    Whoever meets such a refusal can do nothing with the names; another's policy keeps its own, by
+    which the platform team finds it. Kubernetes puts an empty field in front: ``is invalid: : ``.
+    """
+    before, found, rest = told.partition(f"{POLICY}'{policy_prefix()}")
+    named, denied, reason = rest.partition(DENIED)
+    if not found or not denied or ": " in named or "\n" in named:
+        return told
+    return before.removesuffix(": ") + ": " + without_policy(reason)
 
 
 def elsewhere(err: str) -> bool:

@@ -149,11 +149,15 @@ def _tell(data: bytes) -> None:
 
 
 def _without_plumbing(data: bytes) -> bytes:
-    """Return kubectl's messages without what is about our own call."""
+    """Return kubectl's messages without what is about our own call or our own policies."""
+    from lnamespace.plugins.cluster.kubectl import without_policy
+
     data = b"".join(line for line in data.splitlines(True) if LOG not in line)
     for part in PLUMBING:
         data = data.replace(part, b"")
-    return data
+    return without_policy(data.decode("utf-8", "surrogateescape")).encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def wait(creation: Creation, arguments: Arguments) -> int:

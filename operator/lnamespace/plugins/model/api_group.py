@@ -26,6 +26,12 @@ def api_version() -> str:
     return f"{group()}/{VERSION}"
 
 
+def policy_prefix() -> str:
+    """Return how the names of this instance's admission policies begin, as the chart has it."""
+    ours = suffix()
+    return "lnamespace-" if ours == DEFAULT_SUFFIX else f"lnamespace.{ours}-"
+
+
 def advised(command: str) -> str:
     """Return one of our own commands as advice, which works for this instance when pasted."""
     ours = suffix()
