@@ -140,7 +140,9 @@ def test_the_lists_are_list_maps_that_are_merged_by_member(name: str, spec: Sche
 
 def test_the_refusal_of_a_reserved_name_says_what_to_do() -> None:
     """That of an LCluster did already."""
-    told = [line for line in json.dumps(build_crd(Names())).split('"') if "name is reserved" in line]
+    told = [
+        line for line in json.dumps(build_crd(Names())).split('"') if "name is reserved" in line
+    ]
     assert told == ["metadata.name is reserved; choose another"] * 2
 
 

@@ -59,6 +59,37 @@ def test_an_unreachable_cluster_is_reported_with_a_remedy(
     assert second.startswith("The cluster cannot be reached")
 
 
+NO_ANSWER = "The connection to the server {} was refused - did you specify the right host or port?"
+
+
+@pytest.mark.parametrize("server", ["localhost:8080", "10.0.0.1:6443"])
+def test_every_command_says_what_to_do_about_an_unreachable_cluster(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path))
+    told = str(Reply(1, "", NO_ANSWER.format(server)).failure()).splitlines()
+    assert told[0] == NO_ANSWER.format(server)
+    assert told[1].startswith("The cluster cannot be reached")
+
+
+def test_a_missing_kubeconfig_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one kubectl asks localhost, and says no word of the file."""
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/a:{tmp_path}/b")
+    told = str(Reply(1, "", NO_ANSWER.format("localhost:8080")).failure()).splitlines()
+    assert told[1].startswith(f"There is no kubeconfig: no file {tmp_path}/a or {tmp_path}/b;")
+
+
+def test_a_cluster_that_could_not_reach_something_else_is_not_called_unreachable(
+    asked: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = 'Error from server (InternalError): failed calling webhook "x": dial: connection refused'
+    assert str(Reply(1, "", said).failure()) == said
+    asked.with_name("words").write_text(said)
+    asked.with_name("kubectl").write_text(SAYS)
+    assert create_lnamespace(["x"]) == 1
+    assert capfd.readouterr().err == said
+
+
 DENIED = (
     "ValidatingAdmissionPolicy '{0}-lnamespaces' with binding '{0}-lnamespaces' denied request: "
 )

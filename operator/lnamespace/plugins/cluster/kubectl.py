@@ -10,11 +10,13 @@ long as the kubeconfig is the same.
 
 from __future__ import annotations
 
+import os
+
 from lnamespace.plugins.model.api_group import advised, group, policy_prefix
 from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, RESOURCE_KINDS, ResourceKind
 from lnamespace.plugins.runtime.documents import dumps, loads
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
-from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key
+from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key, kubeconfigs
 from lnamespace.plugins.runtime.processes import Process, executable
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +38,15 @@ NO_WEBHOOK = (
     "taking users off the list. All else works as before. Try again in a minute, or tell your "
     "platform team."
 )
+# Where kubectl got no answer, it says one of these; and asks this server if it has no kubeconfig.
+UNREACHED = (
+    "connection refused",
+    "was refused - did you specify the right host or port?",
+    "no such host",
+    "i/o timeout",
+    "network is unreachable",
+)
+NO_SERVER = "localhost:8080"
 POLICY, DENIED = ": ValidatingAdmissionPolicy ", " denied request: "  # the API server's words
 NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
 IF_AS = "With --as it means that you may not act as that user."
@@ -66,11 +77,10 @@ class Reply(NamedTuple):
         return self.reason == "NotFound" and NO_SUCH_API in self.err
 
     def failure(self) -> KubectlError:
-        """Return the failure in kubectl's own words."""
+        """Return the failure in kubectl's own words, and what to do."""
         told = without_policy(self.err.strip()) or f"kubectl failed with exit code {self.code}"
-        return KubectlError(
-            f"{told}\n{NO_WEBHOOK}" if webhook_unreachable(self.err) else told, self.code
-        )
+        advice = remedy(self.err)
+        return KubectlError(f"{told}\n{advice}" if advice else told, self.code)
 
     def document(self) -> Any:
         """Return the JSON object that was asked for.
@@ -97,6 +107,19 @@ class Reply(NamedTuple):
 def webhook_unreachable(err: str) -> bool:
     """Return whether the API server could not ask our webhook."""
     return "failed calling webhook" in err and group() in err
+
+
+def remedy(err: str) -> str:
+    """Return what to do where our webhook or the whole cluster did not answer; else nothing."""
+    if webhook_unreachable(err):
+        return NO_WEBHOOK
+    answered = "Error from server" in err  # which may not have reached something else
+    if answered or not any(words in err for words in UNREACHED):
+        return ""
+    files = [file for file in kubeconfigs() if file]
+    if NO_SERVER in err and not any(os.path.exists(file) for file in files):  # noqa: PTH110 - slow
+        return f"There is no kubeconfig: no file {' or '.join(files)}; see the variable KUBECONFIG"
+    return "The cluster cannot be reached; is it the right one? See: kubectl config get-contexts"
 
 
 def without_policy(told: str) -> str:

@@ -92,13 +92,7 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Submit the object by kubectl."""
-    from lnamespace.plugins.cluster.kubectl import (
-        NO_WEBHOOK,
-        Kubectl,
-        elsewhere,
-        hinted,
-        webhook_unreachable,
-    )
+    from lnamespace.plugins.cluster.kubectl import Kubectl, elsewhere, hinted, remedy
     from lnamespace.plugins.model.api_group import group
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
@@ -112,10 +106,8 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
                 "an LCluster, choose the context of the platform's cluster with --context"
             )
         raise OtherApiGroup(KubectlError(hinted(cleaned), code), creation.connection)
-    if webhook_unreachable(said):
-        say(NO_WEBHOOK)
-    elif code and any(words in said for words in UNREACHED):
-        say("The cluster cannot be reached; is it the right one? See: kubectl config get-contexts")
+    if code and (advice := remedy(said)):
+        say(advice)
     elif code and UNKNOWN in said:
         reply = Kubectl(creation.connection).start_get("/version").reply()
         if reply.code:
@@ -131,7 +123,6 @@ PLUMBING = (
     STRICT,
 )
 LOG = b"memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
-UNREACHED = ("connection refused", "no such host", "i/o timeout", "network is unreachable")
 NO_KIND = "no matches for kind "
 UNKNOWN = "failed to download openapi: unknown"  # all that kubectl says where --as is refused
 

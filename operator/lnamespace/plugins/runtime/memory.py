@@ -124,6 +124,12 @@ def _remove(name: str, folder: int) -> None:
         pass
 
 
+def kubeconfigs() -> list[str]:
+    """Return the files that kubectl reads if no flag names one; some may not exist."""
+    home = os.path.expanduser("~/.kube/config")  # noqa: PTH111 - as above
+    return (os.environ.get("KUBECONFIG") or home).split(os.pathsep)
+
+
 def connection_key(flags: Sequence[str]) -> str:
     """Return a key that is equal for the same cluster and the same user.
 
@@ -131,8 +137,7 @@ def connection_key(flags: Sequence[str]) -> str:
     key: to read the cluster from it would take longer than a request. The key is empty if there is
     no such file at all, as in a pod, where nothing distinguishes two accounts.
     """
-    home = os.path.expanduser("~/.kube/config")  # noqa: PTH111 - as above
-    files = (os.environ.get("KUBECONFIG") or home).split(os.pathsep)
+    files = kubeconfigs()
     # Besides, not instead: in `exec web-0 -- tool --kubeconfig=x` the flag is not kubectl's.
     files += [file for name, _, file in (flag.partition("=") for flag in flags) if name in FILES]
     states = [_state(os.path.abspath(file)) for file in files if file]  # noqa: PTH100 - as above
