@@ -101,6 +101,16 @@ def test_access_to_an_lcluster_is_granted_like_access_to_an_lnamespace(
     assert asked[2] == f"get --raw {PATH}"
 
 
+def test_a_grant_that_was_not_waited_for_is_not_told_as_in_force(
+    kubectl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the operator is uninstalled, nothing will ever make it true."""
+    assert run_subcommand(["grant", "lc/acme", "--user", "bob", "--wait=false"]) == 0
+    told = capsys.readouterr().out
+    assert told == "acme: bob is now a user (stored; not waited for)\n"
+    assert len(kubectl.with_name("kubectl.asked").read_text().splitlines()) == 2
+
+
 def test_the_last_manager_of_an_lcluster_cannot_be_revoked(kubectl: Path) -> None:
     with pytest.raises(PluginError, match="nobody could change this LCluster any more"):
         run_subcommand(["revoke", "lc/acme", "mia", "sue"])

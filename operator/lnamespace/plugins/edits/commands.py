@@ -206,6 +206,7 @@ def _target(arguments: Arguments) -> EditOptions:
 
 ATTEMPTS = 10
 DRY_RUN_SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+NOT_WAITED = " (stored; not waited for)"  # without a controller it may never be in force
 
 
 class EditOptions(NamedTuple):
@@ -253,6 +254,8 @@ def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[
     stored: Object = reply.document()
     if target.timeout and target.dry_run == "none":
         wait_in_force(target.kubectl, before, stored, target.timeout, target.kind)
+    elif target.dry_run == "none":
+        words = [f"{line}{NOT_WAITED}" for line in words]
     return _tell(target, stored, words)
 
 
