@@ -125,6 +125,29 @@ def test_a_namespace_without_a_command_is_a_usage_error() -> None:
         run_as_sudoer(["-n", "team-a"])
 
 
+@pytest.mark.parametrize("flags", ["--frob -n y3", "--frob", "-A", "-n y3 -A", "-A -v 6 -ny3"])
+def test_a_flag_that_kubectl_misreads_before_the_command_is_named_as_typed(flags: str) -> None:
+    """It was `flags cannot be placed before plugin name: --as=alice`, which nobody had typed."""
+    with pytest.raises(UsageError, match=r"^(--frob|-A) cannot stand before the command"):
+        command(*flags.split(), "get", "pods")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--match-server-version -n y3",
+        "-A --namespace=y3",
+        "-w -ny3",
+        "-Aw -n y3",
+        "-oyaml",
+        "--v=6",
+    ],
+)
+def test_flags_that_kubectl_takes_before_a_command_are_passed_on(flags: str) -> None:
+    passed = command(*flags.split(), "get", "pods").with_flags(FLAGS)
+    assert passed == (*FLAGS, *flags.split(), "get", "pods")
+
+
 def test_connection_flags_are_used_for_the_requests_of_sudo() -> None:
     given_flags = "--context c -s https://x --token=t --insecure-skip-tls-verify get po -o json"
     assert command(*given_flags.split()).connection == (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from lnamespace.plugins.commands.entry import leave, run
 from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE
@@ -126,6 +126,8 @@ LNAMESPACES = frozenset(("lns", "lnamespace", "lnamespaces"))
 NAMESPACES = frozenset(("ns", "namespace", "namespaces"))
 # Where the resource stands among the words, for commands of more than one word.
 RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
+# The flags without a value that kubectl takes in front of any command.
+FRONT_SWITCHES = SWITCHES | {"help", "match-server-version", "warnings-as-errors"}
 # kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
 BINDING_PEOPLE = (("create", "rolebinding"), ("create", "clusterrolebinding"), ("set", "subject"))
 
@@ -188,6 +190,7 @@ def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
         if option.name in IMPERSONATION:
             raise UsageError(f"--{option.name} cannot be combined with kubectl sudo, which sets it")
     command = SudoCommand(line, count_plugin_words(first_words(line), is_plugin))
+    _refuse_misplaced(command)
     if command.ours and any(o.name == "user" for piece in leading(line) for o in piece.options):
         raise UsageError("--user before a plugin would be read as a person; choose with --context")
     if line.words[:1] == ("lns",) and any(
@@ -198,6 +201,23 @@ def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
             f"without it: kubectl {' '.join(line.words)}"
         )
     return command
+
+
+def _refuse_misplaced(command: SudoCommand) -> None:
+    """Refuse a flag for which kubectl would take a wrong word for the command.
+
+    It takes the argument behind such a flag for its value. If that is the command itself, or a flag
+    whose own value follows, it then complains about our flags, which nobody has typed.
+    """
+    pieces = () if command.plugin_words else command.line.pieces
+    for piece, behind in pairwise(pieces):
+        if piece.word is not None:
+            return
+        flag = piece.tokens[0]
+        alone = flag.startswith("--") or len(flag) == len("-A")  # of several in one it takes none
+        unknown = any(o.value is None and o.name not in FRONT_SWITCHES for o in piece.options)
+        if alone and unknown and (behind.word is not None or len(behind.tokens) > 1):
+            raise UsageError(f"{flag} cannot stand before the command; write it behind")
 
 
 def drop_repeated(argv: Sequence[str]) -> Sequence[str]:
