@@ -1,5 +1,6 @@
 """The command line, as people meet it: help, exit codes, errors on one line."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from lnamespace import console
 from lnamespace.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,3 +97,29 @@ def test_rendering_imports_no_client_or_server_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("command", [["render", "crd"], ["render", "billingrecords"]])
+def test_output_that_cannot_be_written_is_one_line_of_error(command: list[str]) -> None:
+    code = "import sys; from lnamespace import console; sys.exit(console.main())"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
+def test_an_error_of_the_system_that_is_not_of_the_output_keeps_its_stack_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("lnamespace.cli.main", fail)
+    with pytest.raises(OSError, match="No space"):
+        console.main()
