@@ -25,7 +25,9 @@ def lnamespace() -> str:
     return page(
         "lnamespace",
         "The command that runs the processes, and what helps around them. An option is a flag or "
-        "an environment variable; the flag wins. The [chart](chart.md) sets them from its values.",
+        "an environment variable; the flag wins. The [chart](chart.md) sets them from its values. "
+        "The exit code is 0 if all is done, 1 if something failed, 2 if the command line or the "
+        "value of an option is wrong, and 130 after Ctrl-C.",
         "## Options of every command",
         _options(everywhere),
         *_sections(_leaves(arguments_parser())),

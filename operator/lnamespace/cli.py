@@ -5,7 +5,7 @@ import sys
 from typing import TypeAlias
 
 from lnamespace import settings
-from lnamespace.errors import LNamespaceError, SettingsError
+from lnamespace.errors import LNamespaceError, OptionError
 from lnamespace.ledger.commands.arguments import add_commands
 from lnamespace.settings import Settings
 
@@ -13,14 +13,14 @@ _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command, and return the exit code."""
+    """Run a command, and return the exit code: 2 if the command line is wrong."""
     parser = arguments_parser()
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(settings.load(arguments), arguments)
     except LNamespaceError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, OptionError) else 1
     return code
 
 
@@ -232,7 +232,7 @@ def _render(chosen: Settings, arguments: argparse.Namespace) -> int:
     if arguments.what == "samples":
         return _render_samples(chosen, arguments.directory or "docs/resource-samples")
     if arguments.directory:
-        raise SettingsError(f"render {arguments.what} prints; a folder is for samples")
+        raise OptionError(f"render {arguments.what} prints; a folder is for samples")
     from lnamespace.ledger.outbox.crd import billingrecords_crd
     from lnamespace.model.crd import build_crd, to_yaml
     from lnamespace.model.lcluster_crd import build_lcluster_crd

@@ -4,6 +4,7 @@
 
     LNamespaceError
     ├── SettingsError            an option's value is wrong; the message says which and why
+    │   └── OptionError          the value alone shows it: the exit code is 2
     ├── ModelError               an object that cannot be read as an LNamespace
     ├── ReviewError              the API server's question cannot be read
     ├── PayersError              the file that says who pays by default is wrong
@@ -44,6 +45,10 @@ class LNamespaceError(Exception):
 
 class SettingsError(LNamespaceError):
     """An option has a value that cannot work."""
+
+
+class OptionError(SettingsError):
+    """An option has a value that cannot work on any machine and cluster."""
 
 
 class ModelError(LNamespaceError):

@@ -58,13 +58,43 @@ def test_an_invalid_command_line_exits_with_2(
     assert said in capsys.readouterr().err
 
 
-def test_an_invalid_value_exits_with_1_and_one_line(
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["controller", "--log-format", "xml"], "--log-format must be text or json"),
+        (["controller", "--workers", "0"], "--workers must be at least 1"),
+        (["webhook", "--lclusters", "maybe"], "--lclusters must be yes or no"),
+        (["render", "crd", "somewhere"], "render crd prints; a folder is for samples"),
+        (["gateway", "check", "--account", "x"], "--account must be NAMESPACE/NAME"),
+    ],
+)
+def test_an_invalid_value_exits_with_2_and_one_line(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was 1, as if the command had been right and had failed."""
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"error: {said}\n"
+    assert captured.out == ""
+
+
+def test_an_invalid_environment_variable_exits_with_2() -> None:
+    done = lnamespace("render", "crd", LNAMESPACE_WORKERS="many")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: LNAMESPACE_WORKERS: not a number: 'many'\n",
+    )
+
+
+def test_help_names_the_values_of_an_option_that_has_a_few(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["controller", "--log-format", "xml"]) == 1
-    captured = capsys.readouterr()
-    assert captured.err == "error: --log-format must be text or json\n"
-    assert captured.out == ""
+    with pytest.raises(SystemExit):
+        main(["controller", "--help"])
+    shown = capsys.readouterr().out
+    assert "--log-level debug|info|warning|error" in shown
+    assert "--sudo-layout group|serviceaccount" in shown
+    assert "--lclusters yes|no" in shown
 
 
 @pytest.mark.parametrize("command", ["controller", "webhook"])

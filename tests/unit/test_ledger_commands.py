@@ -576,7 +576,7 @@ def bill(tmp_path: Path) -> Callable[..., str]:
 def test_invalid_arguments_of_costs_are_refused(
     words: list[str], bill: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["ledger", "costs", bill(), "--ledger-url", "sqlite://", *words]) == 1
+    assert main(["ledger", "costs", bill(), "--ledger-url", "sqlite://", *words]) == 2
     assert words[1] in capsys.readouterr().err
 
 
@@ -595,7 +595,7 @@ def test_an_invalid_url_is_an_error_on_one_line(
 ) -> None:
     assert server.url
     file = [bill("team-a,1")] if command == "costs" else []
-    assert main(["ledger", command, *file, "--ledger-url", url, "--cluster-name", "c"]) == 1
+    assert main(["ledger", command, *file, "--ledger-url", url, "--cluster-name", "c"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: --ledger-url")
     assert error.count("\n") == 1

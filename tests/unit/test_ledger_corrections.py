@@ -132,13 +132,6 @@ def test_a_correction_can_be_corrected(url: str, correct: Correct) -> None:
         (("u/DELETE", "--cost-center", "1"), "only its time"),
         (("alive/1/APPLY", "--void"), "has not ended"),
         (("u/1/APPLY", "--at", "2999-01-01T00:00:00Z"), "in the future"),
-        (("u/1/APPLY", "--at", "yesterday"), "is not a time"),
-        (("u/DELETE", "--at", "2026-03-07T18:00"), "18:00 names no time zone: write it with a Z"),
-        (("u/DELETE", "--at", "2026-03-07 18:00:00"), "names no time zone"),
-        (("u/1/APPLY", "--cost-center", " 9"), "--cost-center:"),
-        (("u/1/APPLY", "--cost-center", ""), "--cost-center:"),
-        (("u/1/APPLY", "--cost-center", "SHARED"), "--cost-center:"),
-        (("u/1/APPLY", "--team", "\x1b[2J"), "--team:"),
     ],
 )
 def test_an_impossible_correction_is_refused_and_nothing_is_written(
@@ -149,9 +142,30 @@ def test_an_impossible_correction_is_refused_and_nothing_is_written(
     assert known(url) == BEFORE
 
 
+@DECIDED_HERE
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("u/1/APPLY", "--at", "yesterday"), "is not a time"),
+        (("u/DELETE", "--at", "2026-03-07T18:00"), "18:00 names no time zone: write it with a Z"),
+        (("u/DELETE", "--at", "2026-03-07 18:00:00"), "names no time zone"),
+        (("u/1/APPLY", "--cost-center", " 9"), "--cost-center:"),
+        (("u/1/APPLY", "--cost-center", ""), "--cost-center:"),
+        (("u/1/APPLY", "--cost-center", "SHARED"), "--cost-center:"),
+        (("u/1/APPLY", "--team", "\x1b[2J"), "--team:"),
+    ],
+)
+def test_an_invalid_value_of_a_correction_exits_with_2(
+    url: str, correct: Correct, words: tuple[str, ...], said: str
+) -> None:
+    code, text = correct(*words, *WHO)
+    assert (code, said in text) == (2, True), text
+    assert known(url) == BEFORE
+
+
 def test_a_correction_requires_an_author_and_a_reason(url: str, correct: Correct) -> None:
     code, said = correct("u/1/APPLY", "--cost-center", "9")
-    assert (code, "--reason" in said) == (1, True)
+    assert (code, "--reason" in said) == (2, True)
     assert known(url) == BEFORE
 
 

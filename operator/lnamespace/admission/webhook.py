@@ -25,7 +25,7 @@ from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.endpoints import AdmissionEndpoints, CreationLimit
 from lnamespace.admission.server import Server
 from lnamespace.admission.usage import Usage
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.resources import Resource
@@ -139,7 +139,7 @@ def _source(
         return MountedCertificate(Path(settings.certificate_directory), serving)
     namespace, slash, name = settings.certificate_secret.partition("/")
     if not slash or not namespace or not name:
-        raise SettingsError("--certificate-secret must be NAMESPACE/NAME")
+        raise OptionError("--certificate-secret must be NAMESPACE/NAME")
     spec = CertificateSpec.of_options(
         items(settings.serving_names),
         settings.certificate_hours,

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from lnamespace.access.lcluster_content import content_limits
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authentication.logins import Authenticator
 from lnamespace.gateway.authorization.reviewing import Reviewer
@@ -164,7 +164,7 @@ class GatewayParts:
         try:
             return GatewayService.parse(named)
         except ValueError as error:
-            raise SettingsError(f"--gateway-webhook-service {error}") from error
+            raise OptionError(f"--gateway-webhook-service {error}") from error
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run until the process ends."""

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,6 @@ async def listen_at(
     try:
         return await start(Address.parse(text))
     except ValueError as error:
-        raise SettingsError(f"{flag}: {error}") from error
+        raise OptionError(f"{flag}: {error}") from error
     except OSError as error:
         raise SettingsError(f"{flag}: cannot listen: {error}") from error

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 
 _SUFFIX_MAX_LENGTH = 52
 """The managed-by label contains the suffix, and a label has 63 characters."""
@@ -18,7 +18,6 @@ _CHOICES = {
     "log_format": ("text", "json"),
     "log_level": ("debug", "info", "warning", "error"),
 }
-"""The values of the options that have a few."""
 
 _LIMITS = frozenset(
     {
@@ -52,25 +51,30 @@ def items(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
+def choices(name: str) -> tuple[str, ...]:
+    """Return the values of an option that has a few; of any other one, none."""
+    return _CHOICES.get(name, ())
+
+
 def check_choice(name: str, value: object) -> None:
     """Refuse another value of an option than the few that it has."""
-    words = _CHOICES.get(name)
+    words = choices(name)
     if words and value not in words:
         *others, last = words
-        raise SettingsError(f"{flag_of(name)} must be {', '.join(others)} or {last}")
+        raise OptionError(f"{flag_of(name)} must be {', '.join(others)} or {last}")
 
 
 def check_number(name: str, value: int, default: int) -> None:
     """Refuse a number that is too small."""
     least = 0 if name in _LIMITS else min(default, 1)
     if value < least:
-        raise SettingsError(f"{flag_of(name)} must be at least {least}")
+        raise OptionError(f"{flag_of(name)} must be at least {least}")
 
 
 def check_suffix(suffix: str) -> None:
     """Refuse a suffix that cannot be part of an API group and of a label."""
     if len(suffix) > _SUFFIX_MAX_LENGTH or not re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", suffix):
-        raise SettingsError(
+        raise OptionError(
             "--api-group-suffix must be a DNS name of at most "
             f"{_SUFFIX_MAX_LENGTH} characters, such as example.com"
         )
@@ -79,7 +83,7 @@ def check_suffix(suffix: str) -> None:
 def check_class(name: str) -> None:
     """Refuse a class that no LNamespace can name."""
     if not re.fullmatch(rf"({_LABEL})?", name) or len(name) > 63:
-        raise SettingsError("--class-name must be a DNS label of at most 63 characters")
+        raise OptionError("--class-name must be a DNS label of at most 63 characters")
 
 
 def check_group_format(text: str) -> None:
@@ -88,23 +92,23 @@ def check_group_format(text: str) -> None:
         return
     before, found, _ = text.partition("{name}")
     if not found:
-        raise SettingsError("--sudoers-group-format must contain {name}")
+        raise OptionError("--sudoers-group-format must contain {name}")
     if "system:".startswith(before) and ":" in text:
-        raise SettingsError("--sudoers-group-format must not be able to make a system: group")
+        raise OptionError("--sudoers-group-format must not be able to make a system: group")
     if before.startswith("system:"):
-        raise SettingsError("--sudoers-group-format must not start with system:")
+        raise OptionError("--sudoers-group-format must not start with system:")
 
 
 def check_reference(name: str, value: str) -> None:
     """Refuse the name of an object that does not say its namespace."""
     if value and not re.fullmatch(r"[^/]+/[^/]+", value):
-        raise SettingsError(f"{flag_of(name)} must be NAMESPACE/NAME")
+        raise OptionError(f"{flag_of(name)} must be NAMESPACE/NAME")
 
 
 def check_limits(name: str, text: str) -> None:
     """Refuse limits that are below 0."""
     if any(limit < 0 for limit in parse_limits(name, text).values()):
-        raise SettingsError(f"{flag_of(name)} must be numbers of at least 0")
+        raise OptionError(f"{flag_of(name)} must be numbers of at least 0")
 
 
 def parse_limits(name: str, text: str) -> dict[str, int]:
@@ -112,12 +116,12 @@ def parse_limits(name: str, text: str) -> dict[str, int]:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The option is not JSON, or not a mapping from text to numbers.
     """
     try:
         return msgspec.json.decode(text, type=dict[str, int])
     except msgspec.DecodeError as error:
-        raise SettingsError(
+        raise OptionError(
             f'{flag_of(name)} must be JSON such as {{"ci-bot": 100}}: {error}'
         ) from error

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lnamespace.errors import SettingsError
-from lnamespace.settings.checks import flag_of
+from lnamespace.errors import OptionError
+from lnamespace.settings.checks import choices, flag_of
 from lnamespace.settings.options import Settings
 
 
@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
         parser.add_argument(
             flag_of(option.name),
             type=_type(option),
-            metavar=_type(option).__name__.upper(),
+            metavar="|".join(choices(option.name)) or _type(option).__name__.upper(),
             default=argparse.SUPPRESS,
             help=f"{option.metadata['meaning']} [{_variable(option.name)}; {option.default!r}]",
         )
@@ -30,7 +30,7 @@ def load(arguments: argparse.Namespace, environment: Mapping[str, str] = os.envi
 
     Raises
     ------
-    SettingsError
+    OptionError
         A value cannot work; the message names the option.
     """
     values: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def _parse(option: "dataclasses.Field[Any]", text: str) -> Any:
     try:
         return _type(option)(text)
     except ValueError as error:
-        raise SettingsError(f"{_variable(option.name)}: not a number: {text!r}") from error
+        raise OptionError(f"{_variable(option.name)}: not a number: {text!r}") from error
 
 
 def _type(option: "dataclasses.Field[Any]") -> type[str] | type[int]:

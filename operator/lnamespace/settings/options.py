@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 from lnamespace.settings.checks import (
     REFERENCES,
     check_choice,
@@ -31,7 +31,7 @@ class Settings(LedgerOptions, GatewayOptions, TenancyOptions):
         check_group_format(self.sudoers_group_format)
         check_class(self.class_name)
         if not self.users_role:
-            raise SettingsError("--users-role must name a ClusterRole")
+            raise OptionError("--users-role must name a ClusterRole")
         for option in dataclasses.fields(self):
             value = getattr(self, option.name)
             check_choice(option.name, value)
@@ -42,7 +42,7 @@ class Settings(LedgerOptions, GatewayOptions, TenancyOptions):
         for name in REFERENCES:
             check_reference(name, getattr(self, name))
         if not set(items(self.default_lists)) <= {"users", "managers", "sudoers"}:
-            raise SettingsError("--default-lists must name some of users, managers, sudoers")
+            raise OptionError("--default-lists must name some of users, managers, sudoers")
 
     @property
     def limits_by_name(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import ipaddress
 from dataclasses import dataclass
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -21,7 +21,7 @@ def parse_endpoints(option: str) -> GatewayEndpoints:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The option is not a list of addresses of one family with one port.
     """
     if not option:
@@ -29,11 +29,11 @@ def parse_endpoints(option: str) -> GatewayEndpoints:
     try:
         pairs = [_pair(text.strip()) for text in option.split(",")]
     except ValueError as error:
-        raise SettingsError(f"--gateway-endpoints must be IP:PORT, by commas: {error}") from error
+        raise OptionError(f"--gateway-endpoints must be IP:PORT, by commas: {error}") from error
     addresses = sorted({address for address, _ in pairs}, key=lambda each: each.packed)
     ports, families = {port for _, port in pairs}, {address.version for address in addresses}
     if len(ports) != 1 or len(families) != 1:
-        raise SettingsError("--gateway-endpoints must have one port, and addresses of one family")
+        raise OptionError("--gateway-endpoints must have one port, and addresses of one family")
     return GatewayEndpoints(tuple(addresses), ports.pop())
 
 

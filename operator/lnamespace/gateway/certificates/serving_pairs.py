@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 from lnamespace.gateway.certificates.authorities import RootAuthority
 from lnamespace.runtime.certificates import CLOCKS_DIFFER
 from lnamespace.settings import Settings
@@ -45,7 +45,10 @@ class MountedPair:
         try:
             certificate, key = ((self.directory / name).read_bytes() for name in _FILES)
         except OSError as error:
-            raise SettingsError(f"--gateway-certificate-directory: {error}") from error
+            raise SettingsError(
+                f"--gateway-certificate-directory: {error}; leave it empty, and the gateway makes "
+                "its own certificate by the CA of --gateway-signer-secret"
+            ) from error
         return certificate, key
 
 
@@ -85,13 +88,13 @@ def serving_pair(settings: Settings, root: RootAuthority | None) -> ServingPair:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The gateway is to make the pair itself, and has no root.
     """
     if settings.gateway_certificate_directory:
         return MountedPair(Path(settings.gateway_certificate_directory))
     if root is None:
-        raise SettingsError(
+        raise OptionError(
             "--gateway-certificate-directory is empty: the gateway makes its certificate then, "
             "which needs --gateway-signer-secret"
         )

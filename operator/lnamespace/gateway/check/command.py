@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 from rich.console import Console
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 from lnamespace.gateway.check.finding import CheckFinding, Severity
 from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.reading import PlatformReader
@@ -32,14 +32,14 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The cluster has no such instance, the account is no NAMESPACE/NAME, or what is to be
         published cannot be.
     ClusterError
         The API server gave no answer.
     """
     if arguments.account.count("/") != 1:
-        raise SettingsError("--account must be NAMESPACE/NAME")
+        raise OptionError("--account must be NAMESPACE/NAME")
     published = decode_published(settings.gateway_published)
     found = asyncio.run(_findings(settings, arguments.account, published))
     problems = sum(each.severity is Severity.PROBLEM for each in found)

@@ -5,7 +5,7 @@ import getpass
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from lnamespace.errors import LedgerMisconfigured, SettingsError
+from lnamespace.errors import LedgerMisconfigured, OptionError, SettingsError
 from lnamespace.ledger.commands.output import visible
 from lnamespace.ledger.costs import cells
 from lnamespace.ledger.database.corrections import (
@@ -62,9 +62,9 @@ def _request(arguments: argparse.Namespace) -> Correction:
     payer = {name: text for name, text in given.items() if text is not None}
     for name, text in payer.items():
         if not text and name == "cost_center":
-            raise SettingsError("--cost-center: somebody must pay; of a mistake: --void")
+            raise OptionError("--cost-center: somebody must pay; of a mistake: --void")
         if problem := text and billing_text_problem(name, text):
-            raise SettingsError(f"--{name.replace('_', '-')}: {problem}")
+            raise OptionError(f"--{name.replace('_', '-')}: {problem}")
     at = _instant(arguments.at) if arguments.at else None
     by = arguments.by if arguments.by is not None else _login()
     now = datetime.now(UTC)
@@ -78,14 +78,14 @@ def _instant(text: str) -> datetime:
     correction would be hours off, and nothing would say so.
     """
     if cells.names_no_zone(text):
-        raise SettingsError(
+        raise OptionError(
             f"--at: {text.strip()} names no time zone: write it with a Z for UTC, or with the "
             "distance from UTC, such as 2026-10-03T12:00:00Z or 2026-10-03T08:00:00-04:00"
         )
     try:
         return _1970 + timedelta(microseconds=cells.instant(text))
     except ValueError as error:
-        raise SettingsError(f"--at: {error}") from None
+        raise OptionError(f"--at: {error}") from None
 
 
 def _login() -> str:

@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 from itertools import chain, islice
 from typing import Any
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 from lnamespace.ledger.commands.output import amount, progress, write
 from lnamespace.ledger.costs import cells
 from lnamespace.ledger.costs.allocation import (
@@ -85,17 +85,17 @@ def parse_arguments(arguments: argparse.Namespace, cluster: Cluster) -> CostsReq
 
     Raises
     ------
-    SettingsError
+    OptionError
         A value is invalid; the message says which.
     """
     by = _words(arguments.by)
     if unknown := [name for name in by if name not in LINE_PARTS]:
-        raise SettingsError(f"--by: {unknown[0]!r} is none of {', '.join(LINE_PARTS)}")
+        raise OptionError(f"--by: {unknown[0]!r} is none of {', '.join(LINE_PARTS)}")
     try:
         month = cells.month(arguments.month)
         currency = cells.currency(arguments.currency) if arguments.currency else ""
     except ValueError as error:
-        raise SettingsError(str(error)) from error
+        raise OptionError(str(error)) from error
     return CostsRequest(
         arguments.file,
         BillFormat(cluster, currency, arguments.decimal or ""),

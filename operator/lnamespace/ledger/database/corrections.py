@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import intervals
 from lnamespace.ledger.database.rows import Row
@@ -127,7 +127,7 @@ def history_of(ledger: Ledger, event_id: str) -> list[Row]:
 
 def _check(wrong: Row, request: Correction) -> None:
     if not request.by.strip() or not request.reason.strip():
-        raise SettingsError("who corrects it, and why, must be said: --by, --reason")
+        raise OptionError("who corrects it, and why, must be said: --by, --reason")
     if wrong["operation"] == VOID:
         raise SettingsError(f"{request.event_id} takes an event back; it cannot be taken back")
     if request.at and request.at > request.now:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from lnamespace.errors import LedgerMisconfigured, SettingsError
+from lnamespace.errors import LedgerMisconfigured, OptionError
 from lnamespace.ledger.database import engines
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.settings import Settings
@@ -48,12 +48,12 @@ def _file(settings: Settings) -> Path | None:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The URL is invalid.
     """
     try:
         return engines.database_file(settings.ledger_url)
     except (sa.exc.ArgumentError, ValueError):
-        raise SettingsError(
+        raise OptionError(
             "--ledger-url is no URL of a database, such as sqlite:////var/lib/lnamespace/ledger.db"
         ) from None

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, StaticPool
 
 from lnamespace import extras
-from lnamespace.errors import LedgerMisconfigured, SettingsError
+from lnamespace.errors import LedgerMisconfigured, OptionError, SettingsError
 from lnamespace.ledger.database.failures import message, translate
 from lnamespace.ledger.database.watchdog import ATTEND, Watchdog
 
@@ -46,7 +46,7 @@ def create_engine(url: str, read_only: bool = False) -> sa.Engine:
     except (sa.exc.NoSuchModuleError, ImportError) as error:
         raise SettingsError(f"--ledger-url: {_no_driver(parsed, error)}") from None
     except (sa.exc.ArgumentError, ValueError) as error:
-        raise SettingsError(f"--ledger-url: {message(error)}") from None
+        raise OptionError(f"--ledger-url: {message(error)}") from None
     except Exception as error:
         failure = translate(error)
         if failure is None:
@@ -66,12 +66,12 @@ def parse(url: str) -> sa.URL:
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
-        raise SettingsError(
+        raise OptionError(
             "--ledger-url is no URL such as sqlite:////var/lib/lnamespace/ledger.db or "
             f"postgresql+psycopg://USER:PASSWORD@HOST/DATABASE; {_ESCAPE}"
         ) from None
     if parsed.password is not None and "@" in _after_colon(url):
-        raise SettingsError(f"--ledger-url has more than one @: {_ESCAPE}")
+        raise OptionError(f"--ledger-url has more than one @: {_ESCAPE}")
     return parsed
 
 
@@ -138,7 +138,7 @@ def _maker(url: sa.URL, read_only: bool) -> Callable[[sa.URL], sa.Engine]:
     }
     dialect = url.drivername.partition("+")[0]
     if dialect not in makers:
-        raise SettingsError(f"--ledger-url must begin with one of {', '.join(makers)}")
+        raise OptionError(f"--ledger-url must begin with one of {', '.join(makers)}")
     return makers[dialect]
 
 

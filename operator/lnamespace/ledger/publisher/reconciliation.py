@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
-from lnamespace.errors import ModelError, NotFound, SettingsError
+from lnamespace.errors import ModelError, NotFound, OptionError
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.pages import list_objects
@@ -65,12 +65,12 @@ def cluster_of(settings: Settings) -> ClusterIdentity:
 
     Raises
     ------
-    SettingsError
+    OptionError
         Clusters may share the database, and this one has no name: the others would record its
         LNamespaces as deleted.
     """
     if not settings.cluster_name and not settings.ledger_url.startswith(("sqlite", "duckdb")):
-        raise SettingsError("--cluster-name is needed: clusters share a ledger by their names")
+        raise OptionError("--cluster-name is needed: clusters share a ledger by their names")
     return ClusterIdentity(
         settings.project_id,
         settings.cluster_location,

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 from lnamespace.translate.protocol.resources import GroupResource
@@ -179,13 +179,13 @@ def decode_published(text: str) -> Published:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The text is not JSON, has another key, or names objects that cannot be published.
     """
     try:
         written = msgspec.json.decode(text, type=_Publication)
     except ValueError as error:
-        raise SettingsError(f"--gateway-published: {error}") from error
+        raise OptionError(f"--gateway-published: {error}") from error
     objects = {
         resource: PublishedObjects(names)
         for key, resource in _CLASSES.items()
@@ -205,7 +205,7 @@ def decode_published(text: str) -> Published:
 def _check_custom(custom: CustomGroup) -> None:
     if custom.group in BUILT_IN_GROUPS or "." not in custom.group:
         why = "is no group of CustomResourceDefinitions of the platform"
-        raise SettingsError(f'--gateway-published: customResources: "{custom.group}" {why}')
+        raise OptionError(f'--gateway-published: customResources: "{custom.group}" {why}')
     if any(WILDCARD in name for names in custom.cluster_scoped.values() for name in names):
         why = f"objects of {custom.group} are named exactly, without {WILDCARD}"
-        raise SettingsError(f"--gateway-published: customResources: {why}")
+        raise OptionError(f"--gateway-published: customResources: {why}")

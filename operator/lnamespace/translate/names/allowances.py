@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError
 
 _FIELDS = {
     "csiDrivers": "csi_drivers",
@@ -60,7 +60,7 @@ def decode_allowances(text: str) -> Allowances:
 
     Raises
     ------
-    SettingsError
+    OptionError
         The text is not JSON, or a value is of another type.
     """
     try:
@@ -68,7 +68,7 @@ def decode_allowances(text: str) -> Allowances:
         known = {_FIELDS[key]: value for key, value in written.items() if key in _FIELDS}
         found = msgspec.convert(known, Allowances)
     except ValueError as error:
-        raise SettingsError(f"--gateway-allow: {error}") from error
+        raise OptionError(f"--gateway-allow: {error}") from error
     if found.pod_security not in POD_SECURITY_LEVELS:
-        raise SettingsError(f"--gateway-allow: podSecurity: {found.pod_security} is no level")
+        raise OptionError(f"--gateway-allow: podSecurity: {found.pod_security} is no level")
     return found
