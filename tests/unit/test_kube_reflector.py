@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -563,6 +564,19 @@ async def test_malformed_lists_do_not_end_the_reflector(play: Play, garbage: byt
         (await play.server.next("GET", watch=None)).answer(garbage)
         await play.list(thing("a", 1))
         assert play.names == {"a": 1}
+
+
+async def test_only_the_first_expiry_of_a_watch_is_no_warning(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An install changes the definition once more: a stranger took the warning for a fault."""
+    caplog.set_level(logging.INFO, "lnamespace.kube.reflector")
+    async with play.running():
+        await gone_in_stream(await play.list(thing("a", 1)))
+        await gone_in_stream(await play.list(thing("a", 1)))
+        await play.list(thing("a", 1))
+    levels = [each.levelname for each in caplog.records if each.message == "listing again"]
+    assert levels == ["INFO", "WARNING"]
 
 
 async def test_a_watch_without_events_that_ends_normally_is_no_failure(

@@ -198,7 +198,13 @@ class Reflector(Generic[T]):
         if not isinstance(error, Throttled):
             self._down_since = min(self._down_since, self._last_answer())
         self._failed(self.resource.plural)
-        log.warning("listing again" if lost else "watch failed", extra=self._about(error))
+        # An install changes the CustomResourceDefinition after we start, and the watch ends once.
+        usual = lost and isinstance(error, Expired) and not self._newest
+        log.log(
+            logging.INFO if usual else logging.WARNING,
+            "listing again" if lost else "watch failed",
+            extra=self._about(error),
+        )
         if lost:
             self._newest = max(self._newest, self._version)
             self._version = 0
