@@ -24,11 +24,25 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
+class _PrintVersion(argparse.Action):
+    """The option --version; unlike argparse's own, it looks the version up only if asked."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the version, and end."""
+        from importlib.metadata import version
+
+        print(f"lnamespace {version('lnamespace')}")
+        parser.exit()
+
+
 def arguments_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands and their options."""
     parser = argparse.ArgumentParser(
         prog="lnamespace",
         description="A namespace for every team on a shared Kubernetes cluster, in one command.",
+    )
+    parser.add_argument(
+        "--version", nargs=0, action=_PrintVersion, help="print the version, and end"
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_controller(commands)

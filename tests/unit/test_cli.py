@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_help_succeeds(argv: list[str], capsys: pytest.CaptureFixture[str]) -> N
         main(argv)
     assert end.value.code == 0
     assert "usage: lnamespace" in capsys.readouterr().out
+
+
+def test_the_version_of_the_package_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"lnamespace {version('lnamespace')}\n"
 
 
 @pytest.mark.parametrize(
