@@ -81,8 +81,8 @@ def test_a_missing_certificate_directory_and_root_is_a_settings_error() -> None:
         serving_pair(Settings(gateway_certificate_directory=""), None)
 
 
-def test_a_directory_without_a_certificate_is_a_settings_error(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="--gateway-certificate-directory"):
+def test_a_directory_without_a_certificate_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"--gateway-certificate-directory: .*leave it empty"):
         MountedPair(tmp_path).current()
 
 
