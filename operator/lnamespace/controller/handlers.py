@@ -12,6 +12,8 @@ many.
 
 The :class:`~lnamespace.kube.reflector.Reflector` lists what kopf's watch does not tell: LNamespaces
 that were deleted while a watch was interrupted (docs/decisions/0038-kopf-handlers.md).
+LClusters have no handler: a Reflector without kopf lists and watches them
+(:mod:`~lnamespace.controller.lclusters.reflectors`).
 """
 
 from collections.abc import Callable
