@@ -281,20 +281,21 @@ def _clusters() -> Iterator[Step]:
 def _same_names() -> Iterator[Step]:
     teams = ((ALICE, "acme", "v1"), (BOB, "beta", "v2"))
     for who, context, version in teams:
+        first = who == ALICE
         yield Step(
-            "Both call a namespace prod.",
+            "Alice makes a namespace prod." if first else "Bob has a prod too, beside hers.",
             who,
             f"kubectl --context {context} create namespace prod",
             says="created",
         )
         yield Step(
-            f"Both define widgets; here they are in version {version}.",
+            f"{'She defines' if first else 'He defines other'} widgets, in version {version}.",
             who,
             f"kubectl --context {context} apply -f widgets-{version}.yaml",
             says="created",
         )
         yield Step(
-            "Nothing is seen of the other's version.",
+            "Her cluster serves that version." if first else "Nothing is seen of her version.",
             who,
             f"kubectl --context {context} get crd widgets.example.com -o "
             "jsonpath={.spec.versions[*].name}",
@@ -303,7 +304,7 @@ def _same_names() -> Iterator[Step]:
     yield Step("A chart, such as people have it.", ALICE, "helm create shop", says="creating")
     for who, context, _ in teams:
         yield Step(
-            "Both install it under the same name, at the first try.",
+            "Alice installs it." if who == ALICE else "So does Bob, under the same name.",
             who,
             f"helm install shop ./shop --kube-context {context} --namespace shop "
             "--create-namespace",
