@@ -79,7 +79,7 @@ def test_the_all_clusters_flag_needs_no_cluster_name(
     words = ["ledger", command, "--ledger-url", url, "-o", "json"]
     assert main([*words, "--all-clusters"]) == 0
     assert json.loads(capsys.readouterr().out)
-    assert main(words) == 1
+    assert main(words) == 2
     out, error = capsys.readouterr()
     assert out == ""
     assert "--cluster-name is needed" in error

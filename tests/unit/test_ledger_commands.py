@@ -469,7 +469,7 @@ def test_a_publisher_that_cannot_run_names_the_missing_option(
     capsys: pytest.CaptureFixture[str], server: OutboxServer
 ) -> None:
     assert server.url
-    assert main(["ledger", "publish", "--ledger-url", "postgresql://127.0.0.1:1/d"]) == 1
+    assert main(["ledger", "publish", "--ledger-url", "postgresql://127.0.0.1:1/d"]) == 2
     assert "--cluster-name" in capsys.readouterr().err
     logging.getLogger().handlers.clear()
 
