@@ -422,6 +422,21 @@ async def test_a_refusal_of_the_api_server_is_raised_before_any_event_is_sent() 
     watch.close()
 
 
+@pytest.mark.parametrize("asked", [False, True])
+async def test_a_watch_begins_although_its_only_namespace_is_revoked(asked: bool) -> None:
+    """A client whose rights ended when it had listed was not answered for half an hour."""
+    watch = MergedWatch(WatchRequest("k", "5"), Behind().open, ResumeLog())
+    begun = asyncio.create_task(watch.wait_begun())
+    watch.begin(["b"])
+    await asyncio.sleep(0.01 if asked else 0)
+    watch.revoke("b")
+    watch.send_last("b", event("DELETED", 12))
+    async with asyncio.timeout(DEADLINE):
+        await begun
+    assert await take(watch.lines(), 1) == [("DELETED", "12")]
+    watch.close()
+
+
 async def test_the_initial_events_end_although_an_awaited_namespace_leaves() -> None:
     streams = Streams()
     request = WatchRequest("k", "", initial_events=True, bookmarks=True)
@@ -510,6 +525,25 @@ async def test_no_event_of_a_namespace_is_sent_after_its_last_event() -> None:
     assert await take(lines, 1) == [("BOOKMARK", "20")], "what is gone holds no bookmark back"
     assert watch.join("b")
     assert await take(lines, 1) == [("MODIFIED", "13")]
+    watch.close()
+
+
+async def test_a_namespace_that_joins_again_is_added_after_its_last_event() -> None:
+    """The Namespace is older than the end of the rights, and was sent before it: a client that read
+    slowly had no namespace in which it had rights again."""
+    streams = Streams()
+    watch = MergedWatch(WatchRequest("k", "5"), streams.open, ResumeLog())
+    watch.begin([])
+    for ended in (20, 30):
+        watch.join("a")
+        streams.tell("a", event("ADDED", 9))
+        async with asyncio.timeout(DEADLINE):
+            while not streams.queues["a"].empty():  # noqa: ASYNC110 - a queue tells nobody
+                await asyncio.sleep(0.001)
+        watch.revoke("a")
+        watch.send_last("a", event("DELETED", ended))
+    once = [("ADDED", "9"), ("DELETED", "20")]
+    assert await take(watch.lines(), 4) == [*once, ("ADDED", "9"), ("DELETED", "30")]
     watch.close()
 
 

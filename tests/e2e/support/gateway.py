@@ -6,6 +6,7 @@ import ipaddress
 import json
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ WEBHOOKS = f"{GATEWAY_ACCOUNT}-webhooks"
 PODS = f"{GATEWAY_ACCOUNT}-for-pods"
 HOST = "gateway.test"
 LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
+_LONGEST_READING = 120
+"""Seconds after which a kubectl that is read line by line ends."""
 
 
 class GatewayProcess(Process):
@@ -183,14 +186,20 @@ class Resident:
 
     @contextmanager
     def reading(self, *arguments: str) -> Iterator[Iterator[str]]:
-        """Read the lines of a kubectl that goes on until nobody reads them any more."""
+        """Read the lines of a kubectl that goes on until nobody reads them any more.
+
+        They end after two minutes: a test waited ten for a line that never came.
+        """
         command = ("kubectl", *arguments)
         env = environment(self.environment)
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
+            deadline = threading.Timer(_LONGEST_READING, process.kill)
+            deadline.start()
             try:
                 yield iter(process.stdout)
             finally:
+                deadline.cancel()
                 process.kill()
 
 

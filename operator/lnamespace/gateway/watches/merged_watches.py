@@ -24,7 +24,9 @@ from lnamespace.gateway.watches.resuming import (
     ResumeVersions,
     WatchHistory,
     bookmark,
+    is_resumable,
     read_event,
+    read_member_event,
 )
 from lnamespace.gateway.watches.watch_events import (
     OpeningSlot,
@@ -34,7 +36,6 @@ from lnamespace.gateway.watches.watch_events import (
 )
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.kube.answers import error_of
-from lnamespace.translate.protocol.numbers import is_version
 from lnamespace.translate.protocol.status import expired
 
 _GRANT_PAUSE = 0.1
@@ -110,7 +111,7 @@ class MergedWatch:
 
     @property
     def _resumes(self) -> bool:
-        return _is_resumable(self._request.version) and not self._request.initial_events
+        return is_resumable(self._request.version) and not self._request.initial_events
 
     def _positions(self, namespaces: list[str]) -> dict[str, str]:
         """Return the version at which each namespace resumes; empty: with all its objects.
@@ -124,7 +125,7 @@ class MergedWatch:
         return {each: reached.get(each, "") for each in namespaces}
 
     async def wait_begun(self) -> None:
-        """Wait until the API server has answered one of the watches, or the time is over.
+        """Wait until the API server has answered a watch, none is left, or the time is over.
 
         Raises
         ------
@@ -277,10 +278,19 @@ class MergedWatch:
         return bookmark(line, version, ends_initial_events=ends)
 
     def _start(self, namespace: str, version: str, initial_events: bool | None) -> None:
-        if _is_resumable(version):
+        if is_resumable(version):
             self._resume_versions.advance(namespace, version)
         follow = self._follow(namespace, version, initial_events)
-        self._members[namespace] = asyncio.create_task(self._usage.metered(follow))
+        task = self._members[namespace] = asyncio.create_task(self._usage.metered(follow))
+        task.add_done_callback(self._followed)
+
+    def _followed(self, _: asyncio.Task[None]) -> None:
+        """Begin the answer, if no namespace is left for which the API server may answer.
+
+        A client whose rights ended as soon as it had listed them got no answer for half an hour.
+        """
+        if all(each.done() for each in self._members.values()):
+            self._begun.set()
 
     async def _follow(self, namespace: str, version: str, initial_events: bool | None) -> None:
         slot = OpeningSlot(self._opening, partial(self._queue.caught_up, namespace))
@@ -298,7 +308,7 @@ class MergedWatch:
                     return
                 try:
                     async for line in event_lines(response, self._usage, slot):
-                        head = _read_member_event(line)
+                        head = read_member_event(line)
                         version = head.version or version
                         if head.ends_initial_events:
                             initial_events = None
@@ -334,15 +344,3 @@ class MergedWatch:
             await asyncio.sleep(_GRANT_PAUSE)
             await slot.acquire()
         return None
-
-
-def _is_resumable(version: str) -> bool:
-    """Return whether a resource version can be resumed from; the API server refuses others."""
-    return is_version(version) and version != "0"
-
-
-def _read_member_event(line: bytes) -> EventHead:
-    head = read_event(line)
-    if head.type == "ERROR":
-        raise expired("too old resource version: the watch lost its place")
-    return head

@@ -14,6 +14,8 @@ import msgspec
 
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
+from lnamespace.translate.protocol.numbers import is_version
+from lnamespace.translate.protocol.status import expired
 
 _REMEMBERED_EVENTS = 2000
 _REMEMBERED_WATCHES = 500
@@ -77,6 +79,27 @@ def read_event(line: bytes) -> EventHead:
         The line is not an event.
     """
     return at_any_depth(_head.decode, line)
+
+
+def read_member_event(line: bytes) -> EventHead:
+    """Read the head of an event of one of several watches.
+
+    Raises
+    ------
+    Refused
+        The event is an error: the watch lost its place.
+    ValueError
+        The line is not an event.
+    """
+    head = read_event(line)
+    if head.type == "ERROR":
+        raise expired("too old resource version: the watch lost its place")
+    return head
+
+
+def is_resumable(version: str) -> bool:
+    """Return whether a resource version can be resumed from; the API server refuses others."""
+    return is_version(version) and version != "0"
 
 
 def bookmark(line: bytes, version: str, *, ends_initial_events: bool = False) -> bytes:

@@ -63,6 +63,8 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         self._order = count()
         self._bytes = 0
         self._behind: dict[str, asyncio.TimerHandle] = {}
+        self._revoked: dict[str, int] = {}
+        """The place of the last event of a namespace that was revoked, while it waits."""
 
     def hold_back(self, namespace: str) -> None:
         """Hold events back until a namespace has caught up, or for five seconds."""
@@ -89,6 +91,7 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         """Drop the events that are held back, and hold nothing back any more."""
         if self._behind:
             self._sorted.clear()
+            self._revoked.clear()
             self._bytes = 0
             self.release()
 
@@ -117,11 +120,18 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
 
     def _put(self, item: QueuedEvent) -> None:
         position = int(item.version) if is_version(item.version) else 0
+        # A Namespace that joins again is older than the binding that ended the rights: its ADDED
+        # came before the DELETED, and the client lost it.
+        position = max(position, self._revoked.get(item.namespace, 0))
+        if item.last:
+            self._revoked[item.namespace] = position
         heappush(self._sorted, (position, next(self._order), item))
         self._bytes += len(item.line)
 
     def _get(self) -> QueuedEvent:
-        item = heappop(self._sorted)[2]
+        position, _, item = heappop(self._sorted)
+        if item.last and self._revoked[item.namespace] == position:
+            del self._revoked[item.namespace]
         self._bytes -= len(item.line)
         return item
 
