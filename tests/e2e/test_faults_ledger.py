@@ -16,6 +16,8 @@ from tests.e2e.support.tenants import Tenants
 from tests.e2e.support.waiting import Measurements, eventually, measured
 from tests.e2e.support.wire import Call, Kind, Trouble, Wire, every_other, wire
 
+pytestmark = pytest.mark.thorough
+
 UNLIMITED = resource.RLIM_INFINITY
 
 
@@ -95,13 +97,7 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "carried out and cut",
-        *(pytest.param(each, marks=pytest.mark.thorough) for each in ("410", "500")),
-    ],
-)
+@pytest.mark.parametrize("how", ["carried out and cut", "410", "500"])
 def test_a_failing_api_server_loses_and_duplicates_no_event(
     how: str, line: Wire, ledger: Ledger, tenants: Tenants, admin: Api, tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def kubectl(resident: Resident, *arguments: str, **more: str) -> subprocess.Pope
     return subprocess.Popen(words, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_exec_streams_output_after_the_end_of_input_with_bounded_memory(
     alice: Resident, gateway: GatewayProcess, protocol: dict[str, str]

@@ -21,9 +21,17 @@ ODD = {
     "comma": "alice,for=8h",
     "path": "../../alice",
 }
+USUAL = ("issuer", "unicode", "quotes")
+"""What has most of the odd characters; all of them with `make thorough`."""
 
 
-@pytest.mark.parametrize("name", ODD.values(), ids=ODD)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, id=odd, marks=() if odd in USUAL else pytest.mark.thorough)
+        for odd, name in ODD.items()
+    ],
+)
 def test_a_user_with_an_unusual_name_can_use_every_feature(
     name: str, people: People, tenants: Tenants, admin: Api, rights: Rights
 ) -> None:

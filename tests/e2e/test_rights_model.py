@@ -1,8 +1,9 @@
 """People and parts of the cluster do what they like, and rights are what the model says.
 
 `make soak` plays what nobody wrote down, for as long as one likes; here is what experience says
-goes wrong, on one cluster: sudo by group first, then a change to accounts and back, which is for
-`make thorough`. What they say when they fail, and how to play them again, is in docs/testing.md.
+goes wrong, on one cluster: sudo by group first, then a change to accounts and back. `make thorough`
+plays it; `make test` asks for each right in `test_rights.py`. What they say when they fail, and how
+to play them again, is in docs/testing.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,14 +32,9 @@ def stage(crashing_cluster: Cluster) -> Iterator[Stage]:
         yield stage
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(1800, func_only=True)
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(scenes, id="by group"),
-        pytest.param(scenes_of_accounts, id="by account", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("script", [scenes, scenes_of_accounts], ids=["by group", "by account"])
 def test_rights_match_the_model_after_every_step_of_the_script(
     script: Callable[[], Iterator[AnyStep]], stage: Stage, measurements: Measurements
 ) -> None:
