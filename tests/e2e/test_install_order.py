@@ -5,7 +5,6 @@ the policies refuse. The tests run in order, as one life of a release.
 """
 
 import re
-import shutil
 import signal
 import subprocess
 from functools import partial
@@ -25,7 +24,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.chart_text import parsed
 from tests.e2e.support.commands import environment
-from tests.e2e.support.instances import CHART, Instance
+from tests.e2e.support.instances import Instance
 from tests.e2e.support.people import People, Person
 from tests.e2e.support.probes import probe
 from tests.e2e.support.processes import Controller
@@ -190,32 +189,6 @@ def test_a_killed_installation_grants_no_right_and_can_be_repeated(
 
 
 @pytest.mark.thorough
-def test_an_upgrade_from_a_chart_without_ordered_roles_revokes_no_right(
-    release: Instance, admin: Api, mallory: Person, tmp_path: Path
-) -> None:
-    release.uninstall()
-    earlier = Instance(release.cluster, chart=earlier_chart(tmp_path), port=release.port)
-    earlier.install(RESERVED)
-    eventually(lambda: may_create(mallory))
-    assert guarded(release) == set()
-    with asking(release, mallory) as asked:
-        # Its policies need a moment each; what gets by in that is the earlier chart's defect.
-        eventually(lambda: refused_by_policy(asked))
-        eventually(lambda: all_refused(asked), 240)
-        binding = admin.get(rbac_path("clusterrolebindings", "lnamespace:controller"))
-        release.upgrade(RESERVED)
-        assert admin.get(rbac_path("clusterrolebindings", "lnamespace:controller")) == binding
-        assert guarded(release) == set(PARTS)
-        release.cluster.run("helm", "rollback", release.release, "-n", release.namespace).ok()
-        release.upgrade(RESERVED)
-        much(asked, 1000)
-    for path in admin_forged(admin, release):
-        admin.delete(path)
-    nothing_got_by(release, asked)
-    works(release, mallory)
-
-
-@pytest.mark.thorough
 def test_a_reinstallation_can_switch_the_webhook_between_service_and_url(
     release: Instance, admin: Api
 ) -> None:
@@ -347,31 +320,3 @@ def helm_that_is_killed(release: Instance) -> int:
     eventually(lambda: release.cluster.admin.find(f"{policy}/{release.prefix}-webhook"))
     process.send_signal(signal.SIGKILL)
     return process.wait()
-
-
-def admin_forged(admin: Api, release: Instance) -> list[str]:
-    """Return where the forged LNamespaces are that the earlier chart let in."""
-    names = [item["metadata"]["name"] for item in admin.items(release.path())]
-    return [release.path(name) for name in names if name.startswith("forged-")]
-
-
-def earlier_chart(folder: Path) -> Path:
-    """Return the chart of when Helm's order alone decided when somebody gets a right."""
-    made = Path(shutil.copytree(CHART, folder / "lnamespace"))
-    templates = made / "templates"
-    (templates / "guarded.yaml").unlink()
-    change(templates / "authenticated.yaml", "and .Release.IsUpgrade (hasKey", "or true (hasKey")
-    helpers = templates / "_helpers.tpl"
-    change(helpers, "and .root.Release.IsUpgrade $earlier", "true")
-    change(helpers, "{{ $prefix }}:guarded:{{ .part }}", "{{ $prefix }}:unused:{{ .part }}")
-    webhook = templates / "webhook-rbac.yaml"
-    kept, _, _ = webhook.read_text().partition("---\n# It makes the Secret again")
-    webhook.write_text(kept + "{{- end }}\n")
-    return made
-
-
-def change(file: Path, before: str, after: str) -> None:
-    """Put a text in the place of another that is there."""
-    text = file.read_text()
-    assert before in text
-    file.write_text(text.replace(before, after))

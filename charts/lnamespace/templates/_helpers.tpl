@@ -190,9 +190,7 @@ spec:
 {{ include "lnamespace.group" . }}/guarded
 {{- end }}
 
-{{/* Binds what a ServiceAccount may do only once the guards are in force. An installation that was made before
-guarded.yaml has a binding of its own: it stays, so that an upgrade takes no right away. Takes a dict of root, part
-and name. */}}
+{{/* Binds what a ServiceAccount may do only once the guards are in force. Takes a dict of root, part and name. */}}
 {{- define "lnamespace.guardedBinding" -}}
 {{- $prefix := include "lnamespace.prefix" .root }}
 apiVersion: rbac.authorization.k8s.io/v1
@@ -205,20 +203,6 @@ roleRef:
   kind: ClusterRole
   name: {{ $prefix }}:guarded:{{ .part }}
 subjects: {{- include "lnamespace.subject" . | nindent 2 }}
-{{- $earlier := lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" (printf "%s:%s" $prefix .part) }}
-{{- if and .root.Release.IsUpgrade $earlier }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: {{ $prefix }}:{{ .part }}
-  labels: {{- include "lnamespace.labels" .root | nindent 4 }}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: {{ $prefix }}:{{ .part }}
-subjects: {{- include "lnamespace.subject" . | nindent 2 }}
-{{- end }}
 {{- end }}
 
 {{/* All policies, their bindings and webhook configurations of the chart, as a list in JSON. */}}

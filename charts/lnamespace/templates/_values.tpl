@@ -223,7 +223,7 @@ first. */}}
 {{- range $name, $profile := .profiles }}
 {{- $checks = append $checks (list "profiles" $name (printf "^%s$" (include "lnamespace.dnsLabel" $)) "named by at most 63 lower case letters, digits and '-'") }}
 {{- if has $name (list "editor" "sudoer-impersonator") }}
-- profiles: {{ quote $name }} must be named otherwise: a role of an LNamespace ends so (docs/upgrade.md)
+- profiles: {{ quote $name }} must be named otherwise: a role of an LNamespace ends so
 {{- end }}
 {{- if gt (len $name) 63 }}
 - profiles: {{ quote $name }} must be named by at most 63 lower case letters, digits and '-'

@@ -196,7 +196,7 @@ class Ledger:
                 "is told from others: add it, or let this instance have a table of its own"
             )
         self._retracted = None  # Another publisher may have retracted one.
-        self._update_views()  # Another publisher, of an older version, may have replaced them.
+        self._update_views()  # Somebody may have dropped or replaced them.
         found = self.read(latest(self._readable(), cluster.columns(), cluster.api_group))
         kept = {*self._columns, "cluster_uid"}  # A column that the table lacks is not compared.
         return [{name: row[name] for name in row if name in kept} for row in found]
@@ -270,7 +270,7 @@ class Ledger:
             return schema.columns_of(connection, self.table)
 
     def _readable(self) -> sa.FromClause:
-        """Return the table with all columns; an older version's lacks some."""
+        """Return the table with all columns; one that is not ours to extend may lack some."""
         present = self._present()
         if not present:
             raise LedgerMisconfigured(

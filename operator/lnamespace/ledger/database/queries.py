@@ -241,7 +241,7 @@ def _ordered(source: sa.FromClause, unique: bool) -> sa.Subquery:
     ended = sa.func.max(sa.case((is_end, seen.c.valid_from)), type_=INSTANT).over(partition_by=own)
     own_uid = sa.case((_is_start(seen), seen.c.cluster_uid))
     # The uid of an APPLY or RETRACT first: another cluster of these names may have recorded the
-    # DELETE. Of rows from before there was the column, the DELETE alone may have one.
+    # DELETE. Of rows of a table that lacked the column, the DELETE alone may have one.
     identity = sa.func.coalesce(
         sa.func.max(own_uid).over(partition_by=own),
         sa.func.max(seen.c.cluster_uid).over(partition_by=own),

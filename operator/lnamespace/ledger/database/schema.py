@@ -71,7 +71,7 @@ def view_of(target: sa.Table) -> sa.Table:
 
 
 def version(connection: sa.Connection, target: sa.Table) -> int:
-    """Return the version of the views; 0 if there are none, or they are older than versions."""
+    """Return the version of the views; 0 if there are none."""
     named = _version_view(target)
     if not sa.inspect(connection).has_table(named.name, named.schema):
         return 0
@@ -108,8 +108,7 @@ def _describe(engine: sa.Engine, target: sa.Table) -> None:
 def _are_outdated(connection: sa.Connection, target: sa.Table) -> bool:
     """Return whether the views are of an older version, by their version or by their columns.
 
-    The columns matter because the first version of the operator has no version view: after a
-    roll-back it replaced the view of intervals, and left the version view as it was.
+    The columns matter because somebody may have dropped or replaced the view of intervals alone.
     """
     known = version(connection, target)
     if known != SCHEMA_VERSION:

@@ -14,12 +14,7 @@ from sqlalchemy.types import TypeDecorator
 from lnamespace.errors import SettingsError
 
 SCHEMA_VERSION = 4
-"""The version of the table's columns and of the views; increase it with each change of either.
-
-1: the first. 2: ``cluster_uid`` and ``corrects``; the views apply corrections. 3: ``reason``; every
-event can be corrected. 4: of LNamespaces of one name, the one that began last is not ended by an
-event of another.
-"""
+"""The version of the table's columns and of the views; increase it with each change of either."""
 VOID = "VOID"
 """The operation of a row that takes back the event in ``corrects``, and is nothing else.
 

@@ -233,8 +233,9 @@ def rows_of_cluster(
 ) -> tuple[list[Row], int]:
     """Return the rows of this cluster, and how many rows of the same names are not.
 
-    Rows without a ``cluster_uid``, from older versions, are this cluster's if more than half of
-    their LNamespaces exist here; if not, another cluster of these names may have written them.
+    Rows without a ``cluster_uid``, from a table that lacks the column, are this cluster's if more
+    than half of their LNamespaces exist here; if not, another cluster of these names may have
+    written them.
 
     Parameters
     ----------

@@ -302,8 +302,8 @@ class Publisher:
             log.error(found.suspicion)
         if found.strangers:
             log.warning(
-                "the ledger has LNamespaces of another cluster of these names, or of before rows "
-                "had an identity; they are left alone",
+                "the ledger has LNamespaces of another cluster of these names, or rows without an "
+                "identity; they are left alone",
                 extra={"rows": found.strangers, "cluster_uid": self._cluster.cluster_uid},
             )
         made = await reconciliation.enqueue(self._outbox, found)
