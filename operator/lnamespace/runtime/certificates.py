@@ -111,6 +111,17 @@ def _general(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
+def server_context() -> ssl.SSLContext:
+    """Return the TLS context of a listener, without a certificate yet."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    # A resumed session would keep the certificates of both sides with which it began.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    return context
+
+
 def load_key_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a certificate and its key, both in PEM, into a context.
 

@@ -1,12 +1,11 @@
 """The TLS context of the webhook, which changes its certificate while it serves."""
 
 import logging
-import ssl
 from datetime import UTC, datetime
 
 from lnamespace.admission.certificates.keypairs import KeyPair, not_after, not_before, problem
 from lnamespace.metrics.webhook import WebhookMetrics
-from lnamespace.runtime.certificates import load_key_pair
+from lnamespace.runtime.certificates import load_key_pair, server_context
 
 log = logging.getLogger(__name__)
 
@@ -17,12 +16,7 @@ class ServingCertificate:
     def __init__(self, metrics: WebhookMetrics) -> None:
         self._metrics = metrics
         self.pair: KeyPair | None = None
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.set_alpn_protocols(["http/1.1"])
-        # A resumed session would keep the certificate with which it began.
-        self.context.options |= ssl.OP_NO_TICKET
-        self.context.num_tickets = 0
+        self.context = server_context()
 
     def problem(self) -> str | None:
         """Return why nobody can connect now, or None."""

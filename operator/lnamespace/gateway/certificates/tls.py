@@ -17,7 +17,7 @@ from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIde
 from lnamespace.gateway.certificates.serving_pairs import ServingPair
 from lnamespace.kube.client import Client
 from lnamespace.model.lcluster import LCluster
-from lnamespace.runtime.certificates import load_key_pair
+from lnamespace.runtime.certificates import load_key_pair, server_context
 from lnamespace.settings import Settings
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
@@ -162,16 +162,12 @@ class ServerContext:
             context.load_verify_locations(cadata=self._clients.root.tenant_authorities(tenants))
 
     def _bare(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # TLS 1.2 resumes sessions by their id all the same, with the client certificate with which
+        # they began: so the end of a login is checked at each request.
+        context = server_context()
         # OpenSSL takes the mode of the context with which a handshake began, and the CAs of the
         # one that was chosen.
         context.verify_mode = ssl.CERT_OPTIONAL
-        context.set_alpn_protocols(["http/1.1"])
-        # A resumed session keeps the client certificate with which it began. TLS 1.2 resumes
-        # sessions by their id all the same, so the end of a login is checked at each request.
-        context.options |= ssl.OP_NO_TICKET
-        context.num_tickets = 0
         try:
             load_key_pair(context, *self._served)
         except ssl.SSLError as error:
@@ -201,9 +197,7 @@ def own_context(root: RootAuthority, *hosts: str) -> ssl.SSLContext:
 
     It requests no client certificates.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    context = server_context()
     load_key_pair(context, *root.serving_pair(hosts))
     return context
 
