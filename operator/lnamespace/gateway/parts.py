@@ -119,7 +119,7 @@ class GatewayParts:
         root = await shared_root(client, secret) if secret else None
         context = ServerContext(serving_pair(settings, root))
         authenticator = Authenticator(platform.as_gateway)
-        clients = ClientCertificates(await platform_authorities(settings, client), root)
+        clients = ClientCertificates(await platform_authorities(client), root)
         authenticator.use(clients)
         context.use(clients)
         return cls(

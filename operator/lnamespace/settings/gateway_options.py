@@ -46,12 +46,6 @@ class GatewayOptions:
     gateway_service: str = option(
         "", "NAMESPACE/NAME of the gateway's Service, for the certificate it makes.", "gateway"
     )
-    gateway_client_ca_file: str = option(
-        "",
-        "The CAs of the client certificates of the platform's people, as the API server's "
-        "--client-ca-file; empty: as the API server says in its ConfigMap.",
-        "gateway",
-    )
     gateway_mine: str = option(
         "no",
         "yes: at HOST/mine people see the platform's cluster with their own LNamespaces instead of "

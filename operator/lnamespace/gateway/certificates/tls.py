@@ -5,7 +5,6 @@ import logging
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,7 +17,6 @@ from lnamespace.gateway.certificates.serving_pairs import ServingPair
 from lnamespace.kube.client import Client
 from lnamespace.model.lcluster import LCluster
 from lnamespace.runtime.certificates import load_key_pair, server_context
-from lnamespace.settings import Settings
 
 _CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _RENEWED_SECONDS = 10.0
@@ -202,23 +200,20 @@ def own_context(root: RootAuthority, *hosts: str) -> ssl.SSLContext:
     return context
 
 
-async def platform_authorities(settings: Settings, client: Client) -> str:
-    """Return the CAs of client certificates that the platform's API server accepts."""
-    if settings.gateway_client_ca_file:
-        return _read(settings.gateway_client_ca_file)
+class _ConfigMap(msgspec.Struct, frozen=True):
+    data: dict[str, str] = {}
+
+
+async def platform_authorities(client: Client) -> str:
+    """Return the CAs of client certificates, as the platform's API server publishes them.
+
+    Raises
+    ------
+    SettingsError
+        The API server does not let the gateway read them.
+    """
     try:
         body = await client.get(_CLIENT_CA)
     except ClusterError as error:
-        raise SettingsError(f"--gateway-client-ca-file is empty, and {error}") from error
+        raise SettingsError(f"the CAs of client certificates: {error}") from error
     return msgspec.json.decode(body, type=_ConfigMap).data.get("client-ca-file", "")
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError as error:
-        raise SettingsError(f"--gateway-client-ca-file: {error}") from error
-
-
-class _ConfigMap(msgspec.Struct, frozen=True):
-    data: dict[str, str] = {}

@@ -203,7 +203,7 @@ def _client_certificates(state: PlatformState) -> Iterator[CheckFinding]:
             "configmaps kube-system/extension-apiserver-authentication",
             "it has no client-ca-file: client certificates of the platform are no logins to "
             "LClusters",
-            "give the gateway the CAs by --gateway-client-ca-file, if people have certificates",
+            "where people log in by certificates, start the API server with --client-ca-file",
         )
 
 
