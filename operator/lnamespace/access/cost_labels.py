@@ -8,10 +8,8 @@ import base64
 import hashlib
 import re
 
-from lnamespace.model.billing import Charge
+from lnamespace.model.billing import BILLING_TEXTS, Charge
 from lnamespace.model.names import Names
-
-COST_LABELS = ("cost-center", "owner", "team", "environment")
 
 _VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _READABLE_MAX = 46
@@ -20,12 +18,12 @@ _HASH_LENGTH = 16
 
 def cost_label_keys(names: Names) -> tuple[str, ...]:
     """Return the keys of the labels, which only the controller may write."""
-    return tuple(f"{names.group}/{key}" for key in COST_LABELS)
+    return tuple(f"{names.group}/{name.replace('_', '-')}" for name in BILLING_TEXTS.values())
 
 
 def build_cost_labels(charge: Charge, names: Names) -> dict[str, str]:
     """Return the labels; an empty field has none."""
-    values = (charge.cost_center, charge.owner, charge.team, charge.environment)
+    values = (getattr(charge, name) for name in BILLING_TEXTS.values())
     pairs = zip(cost_label_keys(names), values, strict=True)
     return {key: label_value(value) for key, value in pairs if value}
 

@@ -16,6 +16,9 @@ DEFAULT_SUFFIX = "loblaw.digital"
 USERS_BINDING = "lnamespace-users"
 SUDOERS_BINDING = "lnamespace-sudoers"
 ACCOUNT_BINDING = "lnamespace-sudo-account"
+NAMESPACE_BINDINGS = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING)
+"""The names of all RoleBindings of ours in the Namespace of an LNamespace."""
+
 CLUSTER_ACCOUNT_BINDING = "lcluster:account"
 """The RoleBinding of a tenant's account in each of its namespaces; the gateway hides it."""
 SHARE_QUOTA = "lcluster"

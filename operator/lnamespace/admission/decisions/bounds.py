@@ -12,7 +12,12 @@ import msgspec
 
 from lnamespace.admission.decisions.fields import FieldError, invalid, too_long
 from lnamespace.admission.decisions.review import AdmissionRequest
-from lnamespace.model.billing import BILLING_MAX_BYTES, BILLING_TEXT_MAX, Billing
+from lnamespace.model.billing import (
+    BILLING_MAX_BYTES,
+    BILLING_TEXT_MAX,
+    BILLING_TEXTS,
+    Billing,
+)
 from lnamespace.model.lnamespace import (
     ENTRIES_MAX,
     MANAGED_MAX_BYTES,
@@ -31,13 +36,6 @@ Json = dict[str, Any]
 _KEPT = ("provenance", "superseded")
 """The fields of ``spec.billing`` that the webhook itself writes."""
 
-_TEXTS = {
-    "cost_center": "costCenter",
-    "owner": "owner",
-    "team": "team",
-    "environment": "environment",
-}
-
 
 def size_errors(new: CommonSpec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
     """Return the parts that are larger than their bound and larger than they were."""
@@ -48,7 +46,7 @@ def size_errors(new: CommonSpec, before: Spec, request: AdmissionRequest) -> Ite
 
 def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
     """Return the new texts of ``spec.billing`` that are too long or have misleading characters."""
-    for attribute, field in _TEXTS.items():
+    for field, attribute in BILLING_TEXTS.items():
         text = getattr(new, attribute)
         if text != getattr(before, attribute):
             problem = billing_text_problem(attribute, text)

@@ -13,12 +13,18 @@ from lnamespace.admission.decisions.fields import FieldError, forbidden
 from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import lcluster
-from lnamespace.model.billing import SUPERSEDED_MAX, BillingSource, Charge, Provenance
+from lnamespace.model.billing import (
+    BILLING_TEXTS,
+    SUPERSEDED_MAX,
+    BillingSource,
+    Charge,
+    Provenance,
+)
 from lnamespace.payers.resolution import BillingRefusal, resolve
 
 Json = dict[str, Any]
 
-FIELDS = ("costCenter", "owner", "team", "environment", "labels")
+FIELDS = (*BILLING_TEXTS, "labels")
 """The fields of ``spec.billing`` that a person may write."""
 
 

@@ -42,7 +42,7 @@ def by_namespace(rows: Iterable[Mapping[Any, Any]]) -> PaidIntervals:
     payers: dict[Payer, Payer] = {}
     found: dict[tuple[Cluster, str], list[PaidInterval]] = defaultdict(list)
     for row in rows:
-        payer = Payer(*(row[name] or "" for name in BILLING_TEXTS.values()))
+        payer = Payer(**{name: row[name] or "" for name in BILLING_TEXTS.values()})
         payer = payers.setdefault(payer, payer)  # One object for all the intervals of a payer.
         interval = PaidInterval(microseconds(row["valid_from"]), _end(row["valid_to"]), payer)
         cluster = (

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from lnamespace.kube.resources import Resource
-from lnamespace.model.billing import BillingSource, Charge, Provenance
+from lnamespace.model.billing import BILLING_TEXTS, BillingSource, Charge, Provenance
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import Names
@@ -264,10 +264,7 @@ def apply_record(lns: LNamespace, charge: Charge, now: datetime) -> BillingRecor
         billing_source=source,
         billing_source_group=_storable(origin.group),
         changed_by=_storable(origin.changed_by),
-        cost_center=_storable(charge.cost_center),
-        owner=_storable(charge.owner),
-        team=_storable(charge.team),
-        environment=_storable(charge.environment),
+        **{name: _storable(getattr(charge, name)) for name in BILLING_TEXTS.values()},
         labels={_storable(key): _storable(value) for key, value in charge.labels.items()},
         operator_version=_operator_version(),
     )

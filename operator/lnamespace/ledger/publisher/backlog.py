@@ -42,7 +42,7 @@ class Backlog:
     def parked(self) -> Mapping[str, str]:
         """Return the error of each record that cannot be written or read, by name."""
         unreadable = {key[1]: one.problem for key, one in self._known.items() if one.problem}
-        return unreadable | {key[1]: said[-1] for key, said in self._refusals.items()}
+        return unreadable | {key[1]: errors[-1] for key, errors in self._refusals.items()}
 
     def changed(self, old: QueuedRecord | None, new: QueuedRecord | None) -> None:
         """Handle a change of the outbox; a listener of its store."""
@@ -81,9 +81,9 @@ class Backlog:
     def park(self, item: QueuedRecord, error: str) -> None:
         """Park a record that the database refused, for longer each time."""
         if item.key in self._known:
-            said = self._refusals.setdefault(item.key, [])
-            said.append(error)
-            self._aside[item.key] = self._clock() + PARKING.delay(len(said))
+            errors = self._refusals.setdefault(item.key, [])
+            errors.append(error)
+            self._aside[item.key] = self._clock() + PARKING.delay(len(errors))
 
     def accepted(self, items: Iterable[QueuedRecord]) -> None:
         """Forget the refusals of records that are written, and retry all other parked records.
