@@ -17,8 +17,8 @@ objects with the observed ones. In the order in which the modules build on each 
 * :mod:`~lnamespace.controller.observation`, :mod:`~lnamespace.controller.observer` - the inputs
   of a decision about one LNamespace, as a value, and what reads them from the cache.
 * :mod:`~lnamespace.controller.decision` - the desired objects, and the actions; pure.
-* :mod:`~lnamespace.controller.execution` - the writes, in order.
-* :mod:`~lnamespace.controller.report` - the status, Events and metrics;
+* :mod:`~lnamespace.controller.executor` - the writes, in order.
+* :mod:`~lnamespace.controller.reporter` - the status, Events and metrics;
   :mod:`~lnamespace.controller.status_writer`, :mod:`~lnamespace.controller.events` - the status of
   and Events about LNamespaces and LClusters.
 * :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.impersonator` - the

@@ -30,16 +30,14 @@ from lnamespace.kube.state import ObservedObject
 from lnamespace.kube.store import Store
 from lnamespace.model.lnamespace import LNamespace
 from lnamespace.model.names import (
-    ACCOUNT_BINDING,
     CLUSTER_ACCOUNT_BINDING,
+    NAMESPACE_BINDINGS,
     PROFILE_OBJECT_NAME,
-    SUDOERS_BINDING,
-    USERS_BINDING,
 )
 
 NO_LIMITS = RequesterLimits()
 
-_ONLY_BINDINGS = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING, CLUSTER_ACCOUNT_BINDING)
+_ONLY_BINDINGS = (*NAMESPACE_BINDINGS, CLUSTER_ACCOUNT_BINDING)
 """Names that RoleBindings of ours have, and Roles of ours have not."""
 
 SPONSOR_DELAY = 0.5
@@ -60,7 +58,8 @@ class LNamespaceKey:
 WorkKey = LNamespaceKey | ImpersonatorKey | DeletedLNamespaceKey | LClusterKey
 
 
-TakeIn = Callable[[str, LNamespace | None, ObservedObject | None], None]
+QuotaUpdate = Callable[[str, LNamespace | None, ObservedObject | None], None]
+"""A method of the quota that takes in an LNamespace and its Namespace, by their name."""
 OnChange = Callable[[CachedLNamespace | None, CachedLNamespace | None], None]
 """Called with an LNamespace before and after a change, before the caches act on it."""
 
@@ -122,7 +121,7 @@ class Cache:
             return name == PROFILE_OBJECT_NAME
         if resource is ROLE and name in _ONLY_BINDINGS:
             return False
-        return self._concerned(namespace, name) is not None
+        return self._key_of(namespace, name) is not None
 
     def lnamespace(self, name: str) -> CachedLNamespace | None:
         """Return the LNamespace of that name; None if it does not exist."""
@@ -194,9 +193,8 @@ class Cache:
             for observed in store:
                 if kind is NAMESPACE and observed.managed:
                     yield LNamespaceKey(observed.key[1])
-                elif kind is not NAMESPACE and (key := self._concerned(*observed.key)):
+                elif kind is not NAMESPACE and (key := self._key_of(*observed.key)):
                     yield key
-        yield from map(DeletedLNamespaceKey, list(self.deleted))
 
     def of_our_class(self, cached: CachedLNamespace | None) -> LNamespace | None:
         """Return the LNamespace if it is of our class, or None."""
@@ -215,23 +213,23 @@ class Cache:
     def _lnamespace_changed(
         self, old: CachedLNamespace | None, new: CachedLNamespace | None
     ) -> None:
-        was, is_ = self.of_our_class(old), self.of_our_class(new)
-        self._on_change(old if was else None, new if is_ else None)
-        waited = was is not None and self._quota.is_waiting(was.name)
-        listed_before = self.index.as_read(was)
+        old_lns, new_lns = self.of_our_class(old), self.of_our_class(new)
+        self._on_change(old if old_lns else None, new if new_lns else None)
+        waited = old_lns is not None and self._quota.is_waiting(old_lns.name)
+        before = self.index.as_read(old_lns)
         self.index.note(old, new)
         # Impersonators first, so that the LNamespace finds them ready and need not wait for them.
-        if known := was or is_:
-            self._recount(known.name, listed_before, self.index.as_read(is_), self._quota.update)
-        for lns in (was, is_):
+        if known := old_lns or new_lns:
+            self._recount(known.name, before, self.index.as_read(new_lns), self._quota.update)
+        for lns in (old_lns, new_lns):
             if lns is not None:
                 self._queue.add(LNamespaceKey(lns.name))
         # A change of the class is not a deletion; an LNamespace that waited never cost anything.
-        if was is not None and not waited and (new is None or new.lns.uid != was.uid):
+        if old_lns and not waited and (new is None or new.lns.uid != old_lns.uid):
             if self._queue.closed:
                 self.deleted.forget_recorded()
-            self.deleted.note(old, listed_before or was)
-            self._queue.add(DeletedLNamespaceKey(was.uid))
+            self.deleted.note(old, before or old_lns)
+            self._queue.add(DeletedLNamespaceKey(old_lns.uid))
 
     def _became_readable(self, uid: str) -> None:
         """Enqueue the people whose objects were kept because the LNamespace was unreadable."""
@@ -241,21 +239,25 @@ class Cache:
                     self._queue.add(ImpersonatorKey(digest, observed.key[0]))
 
     def _recount(
-        self, name: str, was: LNamespace | None, is_: LNamespace | None, take_in: TakeIn
+        self,
+        name: str,
+        old: LNamespace | None,
+        new: LNamespace | None,
+        update_quota: QuotaUpdate,
     ) -> None:
         """Update the quota and the people; the sudoers of an LNamespace that waits get nothing."""
-        before = None if self._quota.is_waiting(name) else was
+        before = None if self._quota.is_waiting(name) else old
         cached = self.lnamespace(name)
         lns = (
             None
             if cached is None or cached.problem or cached.terminating
             else self.of_our_class(cached)
         )
-        take_in(name, lns, self.get(NAMESPACE, ("", name)))
-        self._impersonators_changed(before, None if self._quota.is_waiting(name) else is_)
+        update_quota(name, lns, self.get(NAMESPACE, ("", name)))
+        self._impersonators_changed(before, None if self._quota.is_waiting(name) else new)
 
-    def _impersonators_changed(self, was: LNamespace | None, is_: LNamespace | None) -> None:
-        for impersonator in self.impersonators.update(was, is_):
+    def _impersonators_changed(self, old: LNamespace | None, new: LNamespace | None) -> None:
+        for impersonator in self.impersonators.update(old, new):
             self._impersonator_changed(impersonator)
 
     def _impersonator_changed(self, impersonator: ImpersonatorKey) -> None:
@@ -308,7 +310,7 @@ class Cache:
 
     def _grant_changed(self, old: ObservedObject | None, new: ObservedObject | None) -> None:
         observed = new or old
-        if observed is not None and (key := self._concerned(*observed.key)):
+        if observed is not None and (key := self._key_of(*observed.key)):
             self._queue.add(key)
 
     def _profile_object_changed(
@@ -321,8 +323,9 @@ class Cache:
         if observed.key[1] == PROFILE_OBJECT_NAME:
             self._queue.add(LNamespaceKey(observed.key[0]))
 
-    def _concerned(self, namespace: str, name: str) -> WorkKey | None:
-        if namespace and name in (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING):
+    def _key_of(self, namespace: str, name: str) -> WorkKey | None:
+        """Return the key of the owner of a Role or a binding, by its name; None if it has none."""
+        if namespace and name in NAMESPACE_BINDINGS:
             return LNamespaceKey(namespace)
         if lcluster := self.lclusters.key_of_rbac_object(namespace, name):
             return lcluster

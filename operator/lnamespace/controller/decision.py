@@ -3,10 +3,10 @@
 A reconcile decides three times, because later steps need what earlier ones have made:
 
 1. :func:`decide`: the Namespace, and everything that is possible already.
-2. :func:`decide_grants`: the grants inside a Namespace that the first step has made, and what the
-   ledger is to be told of it.
-3. :func:`decide_sudo_layout`: what the previous layout of sudo has made goes, once the present one
-   works.
+2. :func:`decide_grants`: the grants inside a Namespace that the first step has made, and which
+   record the ledger needs.
+3. :func:`decide_sudo_layout`: the objects of the previous layout of sudo are deleted, once the
+   present one works.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ from lnamespace.kube.objects import ObjectRef
 from lnamespace.kube.plan import Action, Create, Delete, plan_actions, resource_changed
 from lnamespace.kube.resources import PROFILE_RESOURCES, ROLE_BINDING
 from lnamespace.kube.state import DesiredObject
-from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
+from lnamespace.model.names import NAMESPACE_BINDINGS
 
 SWITCH_DELAY = timedelta(seconds=1)
 """How long the previous layout of sudo stays after the status names the new one.
@@ -66,7 +66,7 @@ class ApplyResult:
 
     failures: tuple[ClusterError, ...] = ()
     profile_failures: tuple[ClusterError, ...] = ()
-    held: bool = False
+    withheld: bool = False
 
     @property
     def failed(self) -> bool:
@@ -77,7 +77,7 @@ class ApplyResult:
         return ApplyResult(
             self.failures + other.failures,
             self.profile_failures + other.profile_failures,
-            self.held or other.held,
+            self.withheld or other.withheld,
         )
 
 
@@ -315,8 +315,8 @@ def _is_from_before(observation: Observation, ref: ObjectRef) -> bool:
 
 
 def _anybody_in(observation: Observation) -> bool:
-    names = (USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING)
-    return any(observation.get(ROLE_BINDING, (observation.name, name)) for name in names)
+    bindings = ((observation.name, name) for name in NAMESPACE_BINDINGS)
+    return any(observation.get(ROLE_BINDING, key) for key in bindings)
 
 
 def _is_of_profile(action: Action) -> bool:

@@ -34,8 +34,8 @@ class DeletionReconciler:
             failures = await self._record_pending_deletion(deleted)
             return RequeueResult(failures) if failures else RequeueResult()
         # The Namespace counts too: a reconcile under way may create the record after this.
-        whose = determine_ownership(lns, namespace, self.conventions)
-        had = whose in (Ownership.OURS, Ownership.TERMINATING)
+        ownership = determine_ownership(lns, namespace, self.conventions)
+        had = ownership in (Ownership.OURS, Ownership.TERMINATING)
         was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.recorded
         reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
         charged = was_ours or (namespace is None and not reserved)

@@ -60,7 +60,7 @@ class Dispatcher:
             return await self._lclusters.reconcile(key.name, failed_before)
         if isinstance(key, ImpersonatorKey):
             return await self._impersonators.reconcile(key, failed_before)
-        return await self._tenants.reconcile(key.name, failed_before)
+        return await self._lnamespaces.reconcile(key.name, failed_before)
 
     @cached_property
     def _lclusters(self) -> LClusterReconciler:
@@ -76,7 +76,7 @@ class Dispatcher:
         )
 
     @cached_property
-    def _tenants(self) -> LNamespaceReconciler:
+    def _lnamespaces(self) -> LNamespaceReconciler:
         return LNamespaceReconciler(
             self.client,
             self.cache,

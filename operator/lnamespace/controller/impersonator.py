@@ -38,26 +38,24 @@ class ImpersonatorReconciler:
         self, impersonator: ImpersonatorKey, failed_before: int = 0
     ) -> RequeueResult:
         """Reconcile the objects of one person; return the failures and the next expiry."""
-        now = self.clock()
-        impersonators = self.cache.impersonators
-        sponsors, kept = impersonators.sponsors(impersonator, now), self._kept(impersonator)
+        now, refs = self.clock(), impersonator_refs(impersonator, self.conventions)
+        impersonators, kept = self.cache.impersonators, self._kept(impersonator)
         subject = impersonators.subject(impersonator)
-        if kept and (subject is None or self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT):
+        sponsors = impersonators.sponsors(impersonator, now)
+        by_account = self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT
+        if kept and (subject is None or by_account):
             return RequeueResult()
-        if self.conventions.sudo is SudoLayout.SERVICE_ACCOUNT:
+        if by_account:
             if any(map(self._lingers, sponsors)):
                 return RequeueResult(requeue_at=now + SWITCH_DELAY)
             sponsors = {}
-        await self.applier.refresh(impersonator_refs(impersonator, self.conventions))
+        await self.applier.refresh(refs)
         missing = await self._missing(subject, sponsors) if sponsors else None
         if missing and not isinstance(missing, NoServiceAccount | NoNamespace | Invalid):
             return RequeueResult([missing], impersonators.changes_at(impersonator, now))
         owners = {} if missing else sponsors | kept
-        wanted = self_impersonator(subject, owners, self.conventions) if subject else ()
-        actions = plan_actions(
-            wanted, self.cache.get, impersonator_refs(impersonator, self.conventions)
-        )
-        failures = await self.applier.apply(actions)
+        desired = self_impersonator(subject, owners, self.conventions) if subject else ()
+        failures = await self.applier.apply(plan_actions(desired, self.cache.get, refs))
         failures += [missing] if missing else []
         changed = self._note(impersonator, failures, failed_before)
         # Also if nothing was to be done: the objects may be known by the watch alone.

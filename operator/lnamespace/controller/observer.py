@@ -71,8 +71,8 @@ class Observer:
         if cached is None:
             # A tenant may run an operator like this one in its cluster, which gives its objects
             # the names and labels that ours have.
-            held = self.cache.lclusters.owns_name(name)
-            return Lifecycle.OTHER_CLASS if held else Lifecycle.GONE
+            of_lcluster = self.cache.lclusters.owns_name(name)
+            return Lifecycle.OTHER_CLASS if of_lcluster else Lifecycle.GONE
         return lifecycle_of(cached, self.conventions.names.class_name)
 
     def _object_refs(self, name: str) -> Iterator[ObjectRef]:
@@ -97,7 +97,8 @@ class Observer:
 
     async def _with_limit(self, seen: Observation) -> Observation:
         lns = seen.lns
-        problem = name_problem(lns.name, RESERVED_NAMES + self.reserved) or self._held(lns.name)
+        problem = name_problem(lns.name, RESERVED_NAMES + self.reserved)
+        problem = problem or self._reserved_for_lcluster(lns.name)
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
         if self.cache.is_waiting(lns.name):
@@ -106,12 +107,12 @@ class Observer:
         message = "" if state is LimitState.WITHIN else self.cache.limit_message(lns, state)
         return dataclasses.replace(seen, limit_state=state, limit_message=message)
 
-    def _held(self, name: str) -> str:
+    def _reserved_for_lcluster(self, name: str) -> str:
         """Return why an LCluster reserves the name; empty if no LCluster does."""
-        held = self.cache.lclusters.claimant(name)
-        return (
-            f'"{held.prefix}" is the beginning of the names of LCluster {held.name}' if held else ""
-        )
+        lcluster = self.cache.lclusters.claimant(name)
+        if lcluster is None:
+            return ""
+        return f'"{lcluster.prefix}" is the beginning of the names of LCluster {lcluster.name}'
 
     def _sudoers(self, lns: LNamespace) -> dict[Subject, SudoerState]:
         problems, states = self.cache.impersonators.problems, {}

@@ -28,7 +28,7 @@ class QuotaEntry(NamedTuple):
     """
 
     account: str
-    holds: bool
+    has_slot: bool
     uid: str = ""
     leaving: bool = False
 
@@ -57,7 +57,7 @@ class Quota:
         self._reserved = RESERVED_NAMES + reserved
         self._wake = wake
         self._entries: dict[str, QuotaEntry] = {}
-        self._held: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
         self._leaving: Counter[str] = Counter()
         self._waiting: dict[str, dict[str, None]] = {}
         """The names of an account's LNamespaces without a slot, in the order in which they came."""
@@ -67,16 +67,16 @@ class Quota:
     def is_waiting(self, name: str) -> bool:
         """Return whether the LNamespace waits for a slot."""
         entry = self._entries.get(name)
-        return entry is not None and not entry.holds
+        return entry is not None and not entry.has_slot
 
     def holder_uid(self, name: str) -> str:
         """Return the UID of the LNamespace that has a slot under that name, or nothing."""
         entry = self._entries.get(name)
-        return entry.uid if entry and entry.holds else ""
+        return entry.uid if entry and entry.has_slot else ""
 
     def used(self, name: str) -> int:
         """Return the number of slots that the account of a waiting LNamespace has taken."""
-        return self._held[self._entries[name].account]
+        return self._used[self._entries[name].account]
 
     def orphaned_namespaces(self, name: str) -> list[str]:
         """Return the Namespaces that take slots of that account and have no LNamespace."""
@@ -89,8 +89,8 @@ class Quota:
         :meth:`release_unused` releases the slot.
         """
         new, old = self._entry(lns, namespace), self._entries.get(name)
-        same = new is not None and old is not None and new.holds and new.uid == old.uid
-        if old and old.uid and old.holds and not same:
+        same = new is not None and old is not None and new.has_slot and new.uid == old.uid
+        if old and old.uid and old.has_slot and not same:
             return
         self._replace(name, new)
 
@@ -99,18 +99,18 @@ class Quota:
     ) -> None:
         """Update the entry of a name on which no worker but the caller works."""
         new, old = self._entry(lns, namespace), self._entries.get(name)
-        if new and old and old.holds and old.uid == new.uid:
-            new = new._replace(holds=True)
+        if new and old and old.has_slot and old.uid == new.uid:
+            new = new._replace(has_slot=True)
         self._replace(name, new)
 
     def reserve(self, name: str) -> LimitState:
         """Return the state of the LNamespace, reserving a slot if one is free."""
         entry = self._entries.get(name)
-        if entry is None or entry.holds:
+        if entry is None or entry.has_slot:
             return LimitState.WITHIN
-        free = (self.limits.limit_for(entry.account) or 0) - self._held[entry.account]
+        free = (self.limits.limit_for(entry.account) or 0) - self._used[entry.account]
         if free > 0:
-            self._replace(name, entry._replace(holds=True))
+            self._replace(name, entry._replace(has_slot=True))
             return LimitState.WITHIN
         soon = free + self._leaving[entry.account] > 0
         return LimitState.TERMINATING if soon else LimitState.EXCEEDED
@@ -118,19 +118,19 @@ class Quota:
     def _entry(self, lns: LNamespace | None, namespace: ObservedObject | None) -> QuotaEntry | None:
         if not self.limits.any_limited:
             return None
-        whose = determine_ownership(lns, namespace, self._conventions) if lns else None
-        if lns and whose in (Ownership.OURS, Ownership.TERMINATING):
-            return self._counted(_entry_of(lns, holds=True))
-        if lns and whose is Ownership.ABSENT:
+        ownership = determine_ownership(lns, namespace, self._conventions) if lns else None
+        if lns and ownership in (Ownership.OURS, Ownership.TERMINATING):
+            return self._counted(_entry_of(lns, has_slot=True))
+        if lns and ownership is Ownership.ABSENT:
             # An LNamespace that had a Namespace keeps its slot while that is created again.
-            entry = _entry_of(lns, holds=bool(lns.status.namespace_uid))
+            entry = _entry_of(lns, has_slot=bool(lns.status.namespace_uid))
             return None if name_problem(lns.name, self._reserved) else self._counted(entry)
-        asked = namespace.annotations.get(self._annotation, "") if namespace else ""
-        if not namespace or not asked:
+        requester = namespace.annotations.get(self._annotation, "") if namespace else ""
+        if not namespace or not requester:
             return None
         # With a deleted owner, the garbage collector deletes the Namespace in a moment.
         leaving = namespace.terminating or bool(namespace.owners)
-        return self._counted(QuotaEntry(asked, holds=True, leaving=leaving))
+        return self._counted(QuotaEntry(requester, has_slot=True, leaving=leaving))
 
     def _counted(self, entry: QuotaEntry) -> QuotaEntry | None:
         account = self.limits.account(entry.account)
@@ -144,14 +144,14 @@ class Quota:
             self._leave(name, old)
         if new:
             self._enter(name, new)
-        if old and old.holds and old != new:
+        if old and old.has_slot and old != new:
             for waiting in self._waiting.get(old.account, ()):
                 self._wake(waiting)
 
     def _enter(self, name: str, entry: QuotaEntry) -> None:
         self._entries[name] = entry
-        if entry.holds:
-            self._held[entry.account] += 1
+        if entry.has_slot:
+            self._used[entry.account] += 1
             self._leaving[entry.account] += entry.leaving
             if not entry.uid and not entry.leaving:
                 self._orphaned.setdefault(entry.account, set()).add(name)
@@ -159,8 +159,8 @@ class Quota:
             self._waiting.setdefault(entry.account, {})[name] = None
 
     def _leave(self, name: str, entry: QuotaEntry) -> None:
-        if entry.holds:
-            self._held[entry.account] -= 1
+        if entry.has_slot:
+            self._used[entry.account] -= 1
             self._leaving[entry.account] -= entry.leaving
             if (orphaned := self._orphaned.get(entry.account)) is not None:
                 orphaned.discard(name)
@@ -173,5 +173,5 @@ class Quota:
                 del self._waiting[entry.account]
 
 
-def _entry_of(lns: LNamespace, *, holds: bool) -> QuotaEntry:
-    return QuotaEntry(lns.spec.account, holds, lns.uid)
+def _entry_of(lns: LNamespace, *, has_slot: bool) -> QuotaEntry:
+    return QuotaEntry(lns.spec.account, has_slot, lns.uid)

@@ -10,11 +10,11 @@ from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import decide
 from lnamespace.controller.events import EventRecorder
-from lnamespace.controller.execution import Executor
+from lnamespace.controller.executor import Executor
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observer import Observer
 from lnamespace.controller.outbox import BillingRecorder
-from lnamespace.controller.report import Reporter
+from lnamespace.controller.reporter import Reporter
 from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.controller.status_writer import StatusWriter

@@ -38,7 +38,7 @@ NOBODY = ActiveEntries((), (), ())
 class Verdict(NamedTuple):
     """The state of one part for a condition: whether it is as it should be, and why (not)."""
 
-    holds: bool
+    met: bool
     reason: str
     message: str
 
@@ -83,7 +83,7 @@ class ReconcileResult:
         Why the profile is not known; empty where it is.
     profile_failures
         The failures of the profile's objects.
-    held
+    withheld
         Whether RoleBindings were withheld because of them.
     done
         The actions after which the objects are as desired; None if they are not.
@@ -103,35 +103,35 @@ class ReconcileResult:
     has_profile: bool = False
     profile_problem: str = ""
     profile_failures: tuple[ClusterError, ...] = ()
-    held: bool = False
+    withheld: bool = False
     done: tuple[Action, ...] | None = None
 
 
-def may_have_waited(said: Status) -> bool:
+def may_have_waited(status: Status) -> bool:
     """Return whether another owner's Namespace had the name, or may have had it.
 
     The last status says it. An LNamespace that has its own Namespace and no record may have waited:
     the status does not say it any more.
     """
-    if said.namespace_uid:
-        return not said.recorded.generation
-    told = said.condition(NAMESPACE_READY)
-    return told is not None and told.reason in (TERMINATING, CONFLICT)
+    if status.namespace_uid:
+        return not status.recorded.generation
+    condition = status.condition(NAMESPACE_READY)
+    return condition is not None and condition.reason in (TERMINATING, CONFLICT)
 
 
-def namespace_ready_since(said: Status) -> datetime | None:
+def namespace_ready_since(status: Status) -> datetime | None:
     """Return since when an LNamespace has had its own Namespace, by its status; None if unknown."""
-    told = said.condition(NAMESPACE_READY)
-    return told.last_transition_time if told and told.status == "True" else None
+    condition = status.condition(NAMESPACE_READY)
+    return condition.last_transition_time if condition and condition.status == "True" else None
 
 
 def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
     """Return the status; equal to the present one if nothing but the time has changed."""
     namespace = _refused(result) or _namespace(lns, result)
     profile = None if result.refusal else _profile(result)
-    access = _refused(result) or _held(result) or _access(result)
+    access = _refused(result) or _withheld(result) or _access(result)
     billing = _refused(result) or _billing(result)
-    ready = next((v for v in (namespace, profile, access, billing) if v and not v.holds), None)
+    ready = next((v for v in (namespace, profile, access, billing) if v and not v.met), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The namespace can be used as listed."),
         NAMESPACE_READY: namespace,
@@ -145,7 +145,7 @@ def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Sta
         sudoers_group=result.sudoers_group,
         sudo_user=result.sudo_user,
         counts=count_entries(result.entries),
-        recorded=Recorded(newest_generation(lns)) if billing.holds else lns.status.recorded,
+        recorded=Recorded(newest_generation(lns)) if billing.met else lns.status.recorded,
         conditions=tuple(condition_of(lns, t, verdict, now) for t, verdict in verdicts.items()),
     )
 
@@ -172,8 +172,8 @@ def build_terminating_status(
 
     The condition of its billing stays, for a record may still be missing.
     """
-    held = ", ".join(lns.metadata.finalizers) or "none"
-    message = f"It is being deleted: it goes with the last of its finalizers ({held})."
+    finalizers = ", ".join(lns.metadata.finalizers) or "none"
+    message = f"It is being deleted: it goes with the last of its finalizers ({finalizers})."
     verdict = Verdict(False, BEING_DELETED, message[:1024])
     access = (
         failed_verdict(tuple(failures), "Access could not be taken away") if failures else verdict
@@ -245,8 +245,8 @@ def _profile(result: ReconcileResult) -> Verdict | None:
     return Verdict(True, "InPlace", "The guard rails are as the profile says.")
 
 
-def _held(result: ReconcileResult) -> Verdict | None:
-    if not result.held:
+def _withheld(result: ReconcileResult) -> Verdict | None:
+    if not result.withheld:
         return None
     message = "Nobody is let into the namespace before its guard rails are there."
     return Verdict(False, "GuardRailsNotReady", message)
@@ -290,7 +290,7 @@ def condition_of(
     lns: LNamespace | LCluster, type_: str, verdict: Verdict, now: datetime
 ) -> Condition:
     """Return a condition, which has changed now if its status has."""
-    value = "True" if verdict.holds else "False"
+    value = "True" if verdict.met else "False"
     known = lns.status.condition(type_)
     since = known.last_transition_time if known and known.status == value else now
     return Condition(type_, value, verdict.reason, verdict.message, since, lns.metadata.generation)

@@ -25,6 +25,6 @@
   pays, what it cost and its limits.
 * :mod:`~lnamespace.controller.lclusters.sharing` - writes shares, into the status first.
 * :mod:`~lnamespace.controller.lclusters.executor` - the writes, in order.
-* :mod:`~lnamespace.controller.lclusters.report` - writes the status and Events.
+* :mod:`~lnamespace.controller.lclusters.reporter` - writes the status and Events.
 * :mod:`~lnamespace.controller.lclusters.reconciler` - the reconciler.
 """

@@ -16,7 +16,7 @@ from lnamespace.controller.lclusters.executor import LClusterExecutor
 from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.observer import LClusterObserver
-from lnamespace.controller.lclusters.report import LClusterReporter
+from lnamespace.controller.lclusters.reporter import LClusterReporter
 from lnamespace.controller.lclusters.resource import read_lcluster
 from lnamespace.controller.lclusters.taken_names import TakenNames
 from lnamespace.controller.lclusters.tenant_info import TenantInfo

@@ -75,7 +75,7 @@ def build_lcluster_status(
     namespaces = refused or _namespaces(observation, result)
     access = refused or _access(result)
     billing = refused or _billing(result)
-    ready = next((v for v in (namespaces, access, billing) if not v.holds), None)
+    ready = next((v for v in (namespaces, access, billing) if not v.met), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The cluster can be used as listed."),
         NAMESPACES_READY: namespaces,
@@ -91,7 +91,7 @@ def build_lcluster_status(
     return LClusterStatus(
         observed_generation=lcluster.metadata.generation,
         counts=count_entries(result.entries),
-        recorded=recorded if billing.holds else lcluster.status.recorded,
+        recorded=recorded if billing.met else lcluster.status.recorded,
         conditions=_conditions(lcluster, verdicts, now),
         address=address,
         ca_bundle=ca_bundle,

@@ -72,10 +72,10 @@ class Executor:
     async def _apply(self, changes: Changes) -> ApplyResult:
         """Apply the profile's objects first; if that fails, grant nothing to anybody."""
         profile_failures = await self.applier.apply(changes.profile)
-        hold = profile_failures or changes.profile_unknown
-        held = changes.admitting if hold else ()
-        failures = await self.applier.apply(a for a in changes.others if a not in held)
-        return ApplyResult(tuple(failures), tuple(profile_failures), bool(held))
+        withhold = profile_failures or changes.profile_unknown
+        withheld = changes.admitting if withhold else ()
+        failures = await self.applier.apply(a for a in changes.others if a not in withheld)
+        return ApplyResult(tuple(failures), tuple(profile_failures), bool(withheld))
 
     async def _record(
         self, observation: Observation, decision: ReconcileDecision
@@ -117,5 +117,5 @@ def _result(
         has_profile=observation.profile not in (None, ResolvedProfile()),
         profile_problem=observation.profile_problem,
         profile_failures=applied.profile_failures,
-        held=applied.held,
+        withheld=applied.withheld,
     )
