@@ -206,7 +206,7 @@ async def test_a_watch_of_a_disconnected_client_leaves_no_task_running() -> None
     call = TenantCall(asks.exchange, request, ACME, "ann")
     gateway = gateway_with(endless, tenant)
     before = asyncio.all_tasks()
-    work = asyncio.create_task(gateway._while_allowed(asks, request, call))  # noqa: SLF001
+    work = asyncio.create_task(gateway._forward_while_allowed(asks, call))  # noqa: SLF001
     await asyncio.sleep(0.01)
     assert endless.begun
     work.cancel()
@@ -222,9 +222,10 @@ async def test_an_expired_client_certificate_ends_the_streams_opened_with_it() -
     tenant.put("clusterrolebindings", may_do_all("ann"))
     asks = asks_of(tenant, login)
     call = TenantCall(asks.exchange, request, ACME, "ann")
+    gateway = gateway_with(endless, tenant)
     with pytest.raises(Refused) as refused:
         async with asyncio.timeout(DEADLINE):
-            await gateway_with(endless, tenant)._while_allowed(asks, request, call)  # noqa: SLF001
+            await gateway._forward_while_allowed(asks, call)  # noqa: SLF001
     assert endless.begun
     assert refused.value.status.code == 401
 

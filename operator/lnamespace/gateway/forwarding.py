@@ -97,9 +97,9 @@ class Forwarder:
         else:
             await self._await_namespace(call, namespaces)
             if request.subresource in CONNECTIONS:
-                await self._stream(call)
+                await self._forward_stream(call)
             else:
-                await self._plain(call, namespaces, totals or TenantTotals())
+                await self._forward_object(call, namespaces, totals or TenantTotals())
 
     async def _await_namespace(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
@@ -113,13 +113,13 @@ class Forwarder:
         if request.resource.namespaced:
             await namespaces.wait_usable(call.view.namespace_up(request.namespace))
 
-    async def _plain(
+    async def _forward_object(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
         basis = await self._basis(call)
-        response, answer = await self._sent(call, namespaces, basis, totals)
+        response, answer = await self._send(call, namespaces, basis, totals)
         if basis.conflicts_with_gateway_only(response.status, answer):
-            response, answer = await self._sent(by_force(call), namespaces, basis, totals)
+            response, answer = await self._send(by_force(call), namespaces, basis, totals)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
             # Its creator may work in it from now on. A dry run has created none.
             created = msgspec.json.decode(answer, type=_Created).metadata.name
@@ -136,7 +136,7 @@ class Forwarder:
         basis = await apply_basis(self.upstream, call)
         return replace(basis, requester=await kept_requester(self.upstream, call))
 
-    async def _sent(
+    async def _send(
         self,
         call: TenantCall,
         namespaces: TenantNamespaces,
@@ -173,8 +173,8 @@ class Forwarder:
         async with call.usage.costly_request() if len(body) > LONG_BODY else nullcontext():
             return await send_within_total(self.upstream, call, totals, granted)
 
-    async def _stream(self, call: TenantCall) -> None:
-        response = await self._opened(call)
+    async def _forward_stream(self, call: TenantCall) -> None:
+        response = await self._open(call)
         if response.status == 101:
             await splice(call.exchange, response, _switching(response.headers), call.usage)
         elif response.status >= 400 and response.value("content-type").startswith(JSON):
@@ -187,7 +187,7 @@ class Forwarder:
             down = (*typed, *pick(response.headers, call.view, call.base))
             await pass_on(call.exchange, response, down)
 
-    async def _opened(self, call: TenantCall) -> UpstreamResponse:
+    async def _open(self, call: TenantCall) -> UpstreamResponse:
         """Send the request for a stream; return the answer when its head has arrived."""
         sent = call.exchange.request
         target = upstream_target(call.request, call.view)

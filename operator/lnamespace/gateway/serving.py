@@ -2,6 +2,7 @@
 
 import logging
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http.client import TOO_MANY_REQUESTS
@@ -152,6 +153,26 @@ class Gateway:
             return
         await self._serve_tenant(await self._authenticate(exchange, destination, record))
 
+    async def _authenticate(
+        self, exchange: Exchange, destination: Destination, record: RequestRecord
+    ) -> InboundRequest:
+        """Return the request with its tenant, and its sender's user there."""
+        connection, request = exchange.connection, exchange.request
+        token = websocket_token(request.headers) or ""
+        record.login = login = await self.authenticator.login(
+            request, connection.certificate, token
+        )
+        name = destination.tenant or login.tenant or tenant_of_account(login)
+        if not name:
+            raise no_tenant(self.host)
+        tenant = self.tenants.get(name)
+        user = _user(login, tenant) if tenant else None
+        if tenant is None or user is None:
+            # The same words whether that LCluster exists or not.
+            raise not_listed(login, name)
+        record.lcluster, record.user, record.target = tenant.cluster, user, destination.target
+        return InboundRequest(exchange, destination, tenant, login, user, record)
+
     async def _serve_tenant(self, inbound: InboundRequest) -> None:
         """Answer a tenant's request, within the limits of the tenant."""
         exchange = inbound.exchange
@@ -173,55 +194,6 @@ class Gateway:
                         self._authorize_and_answer(replace(inbound, usage=usage), request)
                     )
 
-    async def _authorize_and_answer(
-        self, inbound: InboundRequest, request: ResourceRequest | PathRequest
-    ) -> None:
-        exchange = inbound.exchange
-        # Once more: the request may have waited since it was authorized.
-        inbound = self._authorized(self._with_current_user(inbound), request)
-        if isinstance(request, PathRequest):
-            base, tenant = inbound.destination.base, inbound.tenant.name
-            address = exchange.request.value("host")
-            await self.documents.serve(exchange, request, tenant, address, base)
-            return
-        call = _call(inbound, request)
-        refuse_new_content(call, inbound.tenant)
-        authorizer, user = inbound.tenant.authorizer, inbound.user
-        if await self.reviewer.answer(call, inbound.tenant, user):
-            return
-        attributes = request_attributes(request)
-        try:
-            preconditions = await self.escalation_check.confirm(call, authorizer, user, attributes)
-        except UpstreamRefused as refused:
-            await answer_json(call, refused.status, refused.headers, refused.body)
-            return
-        call = replace(call, preconditions=preconditions) if preconditions else call
-        if not self.quota.counts(call):
-            await self._while_allowed(inbound, request, call)
-            return
-        async with self.quota.counted(call, inbound.tenant):
-            await self._while_allowed(inbound, request, call)
-
-    async def _authenticate(
-        self, exchange: Exchange, destination: Destination, record: RequestRecord
-    ) -> InboundRequest:
-        """Return the request with its tenant, and its sender's user there."""
-        connection, request = exchange.connection, exchange.request
-        token = websocket_token(request.headers) or ""
-        record.login = login = await self.authenticator.login(
-            request, connection.certificate, token
-        )
-        name = destination.tenant or login.tenant or tenant_of_account(login)
-        if not name:
-            raise no_tenant(self.host)
-        tenant = self.tenants.get(name)
-        user = _user(login, tenant) if tenant else None
-        if tenant is None or user is None:
-            # The same words whether that LCluster exists or not.
-            raise not_listed(login, name)
-        record.lcluster, record.user, record.target = tenant.cluster, user, destination.target
-        return InboundRequest(exchange, destination, tenant, login, user, record)
-
     async def _parse(self, inbound: InboundRequest) -> ResourceRequest | PathRequest:
         """Parse a request; refresh discovery for a kind that is not known, which may be new."""
         method, target = inbound.exchange.request.method, inbound.destination.target
@@ -234,7 +206,34 @@ class Gateway:
         await self.tenants.discovery.refresh()
         return parse_request(method, target, tenant.view.resources, tenant.name)
 
-    def _authorized(
+    async def _authorize_and_answer(
+        self, inbound: InboundRequest, request: ResourceRequest | PathRequest
+    ) -> None:
+        """Authorize a parsed request, and answer it."""
+        # The user once more: the request may have waited since its sender was authenticated.
+        inbound = self._authorize(self._with_current_user(inbound), request)
+        if isinstance(request, ResourceRequest):
+            await self._answer_call(inbound, _tenant_call(inbound, request))
+            return
+        exchange, base = inbound.exchange, inbound.destination.base
+        address = exchange.request.value("host")
+        await self.documents.serve(exchange, request, inbound.tenant.name, address, base)
+
+    def _with_current_user(self, inbound: InboundRequest) -> InboundRequest:
+        """Return the request with its sender's user in the LCluster as it is now.
+
+        Raises
+        ------
+        Refused
+            The sender has no access to it any more.
+        """
+        tenant = self.tenants.get(inbound.tenant.name)
+        user = _user(inbound.login, tenant) if tenant else None
+        if tenant is not inbound.tenant or user is None:
+            raise not_listed(inbound.login, inbound.tenant.name)
+        return replace(inbound, user=user)
+
+    def _authorize(
         self, inbound: InboundRequest, request: ResourceRequest | PathRequest
     ) -> InboundRequest:
         """Return the request with the user that its sender acts as, if that user may do it.
@@ -256,11 +255,27 @@ class Gateway:
         record.allowed = True
         return inbound if user is inbound.user else replace(inbound, user=user)
 
-    async def _while_allowed(
-        self, inbound: InboundRequest, request: ResourceRequest, call: TenantCall
-    ) -> None:
+    async def _answer_call(self, inbound: InboundRequest, call: TenantCall) -> None:
+        """Answer an access review; forward any other request that gives nobody more rights."""
+        tenant, user = inbound.tenant, inbound.user
+        refuse_new_content(call, tenant)
+        if await self.reviewer.answer(call, tenant, user):
+            return
+        attributes = request_attributes(call.request)
+        try:
+            preconditions = await self.escalation_check.confirm(
+                call, tenant.authorizer, user, attributes
+            )
+        except UpstreamRefused as refused:
+            await answer_json(call, refused.status, refused.headers, refused.body)
+            return
+        call = replace(call, preconditions=preconditions) if preconditions else call
+        async with self.quota.counted(call, tenant) if self.quota.counts(call) else nullcontext():
+            await self._forward_while_allowed(inbound, call)
+
+    async def _forward_while_allowed(self, inbound: InboundRequest, call: TenantCall) -> None:
         """Forward a call; end a watch or a stream when its caller loses the right to it."""
-        tenant, login = inbound.tenant, inbound.login
+        tenant, login, request = inbound.tenant, inbound.login, call.request
 
         async def forward() -> None:
             await self.forwarder.forward(call, tenant.namespaces, tenant.totals)
@@ -275,7 +290,7 @@ class Gateway:
             # go on, as they do at the platform's API server.
             if login.tenant:
                 login.confirm_lasts()
-            self._authorized(self._with_current_user(inbound), request)
+            self._authorize(self._with_current_user(inbound), request)
 
         # In a task of its own; a certificate of the tenant may end meanwhile.
         await answer_while_allowed(
@@ -285,20 +300,6 @@ class Gateway:
             lambda: login.left if login.tenant else None,
         )
 
-    def _with_current_user(self, inbound: InboundRequest) -> InboundRequest:
-        """Return the request with its sender's user in the LCluster as it is now.
-
-        Raises
-        ------
-        Refused
-            The sender has no access to it any more.
-        """
-        tenant = self.tenants.get(inbound.tenant.name)
-        user = _user(inbound.login, tenant) if tenant else None
-        if tenant is not inbound.tenant or user is None:
-            raise not_listed(inbound.login, inbound.tenant.name)
-        return replace(inbound, user=user)
-
 
 def _user(login: Login, tenant: ServedTenant) -> User | None:
     login.confirm_not_revoked(tenant.cluster.spec.revoked_credentials)
@@ -307,7 +308,7 @@ def _user(login: Login, tenant: ServedTenant) -> User | None:
     return user_of(login, tenant.entries(), tenant.view, tenant.namespaces)
 
 
-def _call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
+def _tenant_call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
     sent = inbound.exchange.request
     view = inbound.tenant.view
     if request.in_pod:

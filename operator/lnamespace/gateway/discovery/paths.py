@@ -70,14 +70,10 @@ class DocumentRequest:
         """Return the values of a header, joined by commas."""
         return ",".join(value for key, value in self.headers if key == name)
 
-    def parameter(self, name: str) -> str | None:
-        """Return the first value of a query parameter, or None."""
-        return next((value for key, value in self.request.query if key == name), None)
-
     @property
     def pretty(self) -> bool:
         """Return whether JSON is to be indented."""
-        return wants_indentation(self.parameter("pretty"), self.header("user-agent"))
+        return wants_indentation(self.request.parameter("pretty"), self.header("user-agent"))
 
     @property
     def accepts_gzip(self) -> bool:
@@ -187,7 +183,7 @@ class DiscoveryDocuments:
             return DocumentAnswer(404, (NOT_CACHED,))
         if acceptable(asked.header("accept"), (JSON,)) is None:
             raise not_acceptable(f"only the following media types are accepted: {JSON}")
-        known = asked.parameter("hash")
+        known = asked.request.parameter("hash")
         vary = ("Vary", "Accept")
         if known and known != location.hash:
             url = f"{asked.base}/openapi/v3/{asked.path.path}?hash={location.hash}"

@@ -81,6 +81,64 @@ def request_up(
         raise unreadable(error) from error
 
 
+def media_type_of(content_type: str) -> str:
+    """Return a content type without its parameters; an empty one means JSON."""
+    return content_type.partition(";")[0].strip().lower() or JSON
+
+
+def json_up(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
+    """Return a body in JSON in upstream spelling."""
+    members = _request_members(body)
+    deletes = request.verb in DELETION_VERBS
+    translator: ObjectTranslator = (
+        DELETE_OPTIONS if deletes else translator_of(request.resource, request.subresource)
+    )
+    if not deletes:
+        _check(request, members, view)
+    if request.verb == "create" and not request.subresource:
+        members = with_default_class(members, request.resource, view)
+    context = translation_context(view, request.resource, request.namespace, whole=not deletes)
+    if _reports_repeated_keys(request) and has_repeated_keys(body):
+        return encode(translator.up(Raw(body), replace(context, repeats=True)))
+    above = translator.members_up(members, context)
+    if request.verb == "update":
+        leave_managed_fields(above, context)
+    if not deletes:
+        above = confined_up(above, request.subresource, context)
+    return encoded(above, body)
+
+
+def _request_members(body: bytes) -> Encoded:
+    try:
+        members = object_of(body)
+    except (DecodeError, RecursionError) as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+    if members is None:
+        raise bad_request("couldn't get version/kind; json parse error: the body is no object")
+    return members
+
+
+def _check(request: ResourceRequest, members: Encoded, view: TenantView) -> None:
+    """Refuse versions and names that the API server would refuse in tenant spelling."""
+    resource = request.resource
+    version = text_of(members.get("apiVersion", b"null"))
+    expected = f"{resource.group}/{request.version}" if resource.group else request.version
+    if resource.custom and not request.subresource and version not in {None, expected}:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match "
+            f"the expected API version ({expected})"
+        )
+    refuse_names(request, members, view)
+
+
+def _reports_repeated_keys(request: ResourceRequest) -> bool:
+    """Return whether the API server is to see keys that are written twice."""
+    resource = request.resource
+    written = request.verb in {"create", "update"} and resource.namespaced
+    validated = request.parameter("fieldValidation") != "Ignore"
+    return written and validated and not confines(resource)
+
+
 def answer_down(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
     """Return an answer in JSON in tenant spelling; it is an object, a list or a Status.
 
@@ -134,51 +192,6 @@ def _frame_down(translator: AnswerTranslator, frame: bytes) -> bytes | None:
     return None if event is None else encoded(event, frame)
 
 
-def media_type_of(content_type: str) -> str:
-    """Return a content type without its parameters; an empty one means JSON."""
-    return content_type.partition(";")[0].strip().lower() or JSON
-
-
-def json_up(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
-    """Return a body in JSON in upstream spelling."""
-    members = _request_members(body)
-    deletes = request.verb in DELETION_VERBS
-    translator: ObjectTranslator = (
-        DELETE_OPTIONS if deletes else translator_of(request.resource, request.subresource)
-    )
-    if not deletes:
-        _check(request, members, view)
-    if request.verb == "create" and not request.subresource:
-        members = with_default_class(members, request.resource, view)
-    context = translation_context(view, request.resource, request.namespace, whole=not deletes)
-    if _reports_repeated_keys(request) and has_repeated_keys(body):
-        return encode(translator.up(Raw(body), replace(context, repeats=True)))
-    above = translator.members_up(members, context)
-    if request.verb == "update":
-        leave_managed_fields(above, context)
-    if not deletes:
-        above = confined_up(above, request.subresource, context)
-    return encoded(above, body)
-
-
-def _reports_repeated_keys(request: ResourceRequest) -> bool:
-    """Return whether the API server is to see keys that are written twice."""
-    resource = request.resource
-    written = request.verb in {"create", "update"} and resource.namespaced
-    validated = request.parameter("fieldValidation") != "Ignore"
-    return written and validated and not confines(resource)
-
-
-def _request_members(body: bytes) -> Encoded:
-    try:
-        members = object_of(body)
-    except (DecodeError, RecursionError) as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-    if members is None:
-        raise bad_request("couldn't get version/kind; json parse error: the body is no object")
-    return members
-
-
 def _answer_members(body: bytes) -> Encoded:
     try:
         members = object_of(body)
@@ -187,16 +200,3 @@ def _answer_members(body: bytes) -> Encoded:
     if members is None:
         raise internal_error("an answer of the platform's API server is no object")
     return members
-
-
-def _check(request: ResourceRequest, members: Encoded, view: TenantView) -> None:
-    """Refuse versions and names that the API server would refuse in tenant spelling."""
-    resource = request.resource
-    version = text_of(members.get("apiVersion", b"null"))
-    expected = f"{resource.group}/{request.version}" if resource.group else request.version
-    if resource.custom and not request.subresource and version not in {None, expected}:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match "
-            f"the expected API version ({expected})"
-        )
-    refuse_names(request, members, view)

@@ -96,6 +96,10 @@ class PathRequest:
     path: str
     query: Query = ()
 
+    def parameter(self, key: str) -> str | None:
+        """Return the first value of a query parameter, or None."""
+        return _parameter(self.query, key)
+
 
 def parse_request(
     method: str, target: str, resources: ResourceTable, tenant: str
