@@ -243,8 +243,8 @@ class Controller:
         ]
         if self._settings.lclusters == "yes":
             lclusters = self._cache.lclusters
-            heard = (self._watch_failed, self._queue.retry_now)
-            reflectors += lcluster_reflectors(self._client, lclusters, conventions, *heard)
+            callbacks = (self._watch_failed, self._queue.retry_now)
+            reflectors += lcluster_reflectors(self._client, lclusters, conventions, *callbacks)
         return [*reflectors, self._source]
 
     async def _work(self, *, urgent: bool) -> None:

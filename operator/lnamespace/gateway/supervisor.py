@@ -113,7 +113,7 @@ class Worker:
         while True:
             try:
                 async with asyncio.timeout(timeout):
-                    said = await channel.ask(READINESS)
+                    answer = await channel.ask(READINESS)
             except TimeoutError:
                 log.error("a worker hangs", extra={"worker": self.number, "pid": child.pid})  # noqa: TRY400
                 child.kill()
@@ -122,8 +122,8 @@ class Worker:
                 return  # It has ended.
             if self.answered_at is None:
                 log.info("a worker answers", extra={"worker": self.number, "pid": child.pid})
-            self.problem, self.answered_at = said, asyncio.get_running_loop().time()
-            if said is None:
+            self.problem, self.answered_at = answer, asyncio.get_running_loop().time()
+            if answer is None:
                 self.failures, self.was_ready = 0, True
             timeout = _HUNG_SECONDS
             await asyncio.sleep(_ASK_SECONDS)

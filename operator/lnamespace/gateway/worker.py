@@ -73,8 +73,8 @@ async def _answer(
     end = partial(os.kill, os.getpid(), signal.SIGTERM)
     try:
         while question := await reader.readline():
-            said = probes.metrics().decode() if question == METRICS else probes.unready()
-            writer.write(msgspec.json.encode(said) + b"\n")
+            answer = probes.metrics().decode() if question == METRICS else probes.unready()
+            writer.write(msgspec.json.encode(answer) + b"\n")
             await writer.drain()
     except ConnectionError:
         pass

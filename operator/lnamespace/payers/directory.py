@@ -204,8 +204,8 @@ class _CloudIdentityDirectory:
         try:
             from lnamespace.payers.cloud_identity import CloudIdentity  # noqa: PLC0415 - see above
         except ImportError as error:
-            told = f"no library for Cloud Identity ({error}); {extras.advice('cloud-identity')}"
-            raise PayersError(told) from None
+            message = f"no library for Cloud Identity ({error}); {extras.advice('cloud-identity')}"
+            raise PayersError(message) from None
 
         return CloudIdentity()
 

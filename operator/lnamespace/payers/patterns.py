@@ -105,5 +105,5 @@ def _options() -> Any:
 
 def _words(error: Exception) -> str:
     """Return the message of RE2, which is bytes."""
-    said = error.args[0] if error.args else ""
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    message = error.args[0] if error.args else ""
+    return message.decode(errors="replace") if isinstance(message, bytes) else str(message)

@@ -120,18 +120,20 @@ def load(path: Path) -> Snapshot:
 def decode(text: bytes) -> Snapshot:
     """Decode the content of a file that :func:`encode` made."""
     file = msgspec.convert(yaml.safe_load(text), _SnapshotFile)
-    said = file.metadata.annotations
-    return Snapshot(said[_ROLE], said[_SERVER], said[_DATE], rights_of(file.rules))
+    annotations = file.metadata.annotations
+    return Snapshot(
+        annotations[_ROLE], annotations[_SERVER], annotations[_DATE], rights_of(file.rules)
+    )
 
 
 def encode(snapshot: Snapshot) -> str:
     """Encode a snapshot as YAML, sorted and with few lines for a resource, for readable diffs."""
     version = ".".join(map(str, version_of(snapshot.server)))
-    said = {_ROLE: snapshot.role, _SERVER: snapshot.server, _DATE: snapshot.date}
+    annotations = {_ROLE: snapshot.role, _SERVER: snapshot.server, _DATE: snapshot.date}
     manifest = {
         "apiVersion": CLUSTER_ROLE.api_version,
         "kind": CLUSTER_ROLE.kind,
-        "metadata": {"name": f"vetted-{snapshot.role}-{version}", "annotations": said},
+        "metadata": {"name": f"vetted-{snapshot.role}-{version}", "annotations": annotations},
         "rules": [_in_order(rule) for rule in rules_of(snapshot.rights)],
     }
     return _HEAD + yaml.dump(

@@ -70,9 +70,9 @@ class WatchRequest:
         key = (resource.group, resource.plural, request.namespace)
         selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))
         # A digest: 500 histories of each owner are kept, and a selector may have 60 kB.
-        told = msgspec.json.encode([*key, *selectors])
+        encoded = msgspec.json.encode([*key, *selectors])
         return cls(
-            f"{owner}\n{hashlib.blake2b(told, digest_size=16).hexdigest()}",
+            f"{owner}\n{hashlib.blake2b(encoded, digest_size=16).hexdigest()}",
             request.parameter("resourceVersion") or "",
             initial_events=asks_for_initial_events(request),
             bookmarks=takes_bookmarks(request),

@@ -86,10 +86,10 @@ def _policies(view: TenantView, text: str) -> str:
     found = _POLICY.search(text)
     if found is None or found[2].startswith(view.prefix):
         return text
-    said = text[found.end() :]
-    if _EXPRESSION.match(said):
-        said = "an expression failed"
-    return f"{text[: found.start()]}{found[1]} of the platform {found[3] or ''}{said}"
+    message = text[found.end() :]
+    if _EXPRESSION.match(message):
+        message = "an expression failed"
+    return f"{text[: found.start()]}{found[1]} of the platform {found[3] or ''}{message}"
 
 
 def _is_own_webhook(view: TenantView, host: str) -> bool:

@@ -88,12 +88,12 @@ class ConversionReview:
             The answer is not a review, or has a value that the tenant may not write.
         """
         members, response = read_members(answer, "response")
-        told = decoded(members["response"], _ConversionAnswer)
-        converted, asked = told.converted_objects or (), sum(self.own)
+        review = decoded(members["response"], _ConversionAnswer)
+        converted, asked = review.converted_objects or (), sum(self.own)
         if converted and len(converted) != asked:
             raise bad_request(f"the webhook returned {len(converted)} objects, expected {asked}")
         if not converted:
-            failure = told.failure or "the webhook converts nothing"
+            failure = review.failure or "the webhook converts nothing"
             return Conversion(envelope(members, response={**response, **_NOTHING}), failure)
         above = iter([_Converted.from_object(each, view).up(each) for each in converted])
         objects = [
@@ -101,7 +101,7 @@ class ConversionReview:
             for each, own in zip(self.objects, self.own, strict=True)
         ]
         body = envelope(members, response={**response, "convertedObjects": objects})
-        return Conversion(body, told.failure)
+        return Conversion(body, review.failure)
 
     def answer_without_webhook(self) -> bytes:
         """Return the answer of conversion strategy ``None``, which changes the version alone."""
