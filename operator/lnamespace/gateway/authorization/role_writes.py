@@ -16,7 +16,6 @@ from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
 from lnamespace.translate.bodies.encoded import answer_down, media_type_of, request_up
-from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.requests.targets import manager_of, upstream_target
 
 
@@ -65,9 +64,4 @@ class EscalationCheck:
         answer = await response.read()
         if response.status not in (200, 201):
             raise UpstreamRefused(response.status, response.headers, answer)
-        return self._down(call, request, response.status, answer)
-
-    def _down(self, call: TenantCall, request: ResourceRequest, status: int, body: bytes) -> bytes:
-        if status not in (200, 201):
-            raise UpstreamRefused(status, (), body)
-        return answer_down(request, body, call.view)
+        return answer_down(request, answer, call.view)
