@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lnamespace.access.conventions import Conventions
+from lnamespace.commands.samples import sample_manifests
 from lnamespace.model.crd import to_yaml
-from lnamespace.samples import sample_manifests
 
 from docsite.markdown import page
 

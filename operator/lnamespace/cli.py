@@ -264,8 +264,8 @@ def _render(chosen: Settings, arguments: argparse.Namespace) -> int:
 def _render_samples(chosen: Settings, directory: str) -> int:
     from pathlib import Path
 
-    from lnamespace import samples
     from lnamespace.access.conventions import Conventions
+    from lnamespace.commands import samples
     from lnamespace.model.names import Names
 
     names = Names(chosen.api_group_suffix)
@@ -274,13 +274,13 @@ def _render_samples(chosen: Settings, directory: str) -> int:
 
 
 def _migrate(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from lnamespace import migration
+    from lnamespace.commands import migration
 
     return migration.run(chosen, arguments)
 
 
 def _check(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from lnamespace import check
+    from lnamespace.commands import check
 
     return check.run(chosen, arguments)
 

@@ -1,7 +1,7 @@
 """Whose answer it was that the API server passed on."""
 
 import pytest
-from lnamespace.check import webhook_problem
+from lnamespace.commands.check import webhook_problem
 from lnamespace.errors import Forbidden
 
 OURS = "lnamespace-webhook.tenancy.loblaw.digital"

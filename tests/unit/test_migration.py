@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lnamespace import migration
+from lnamespace.commands import migration
 from lnamespace.errors import SettingsError
 from lnamespace.settings import Settings
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from lnamespace.access.conventions import Conventions
 from lnamespace.cli import main
-from lnamespace.samples import sample_manifests
+from lnamespace.commands.samples import sample_manifests
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "resource-samples"
 

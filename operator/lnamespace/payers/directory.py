@@ -15,9 +15,9 @@ from functools import cached_property
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from lnamespace import extras
 from lnamespace.errors import PayersError
 from lnamespace.payers.entries import DirectoryConfig
+from lnamespace.runtime.texts import install_advice
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ class _CloudIdentityDirectory:
         try:
             from lnamespace.payers.cloud_identity import CloudIdentity  # noqa: PLC0415 - see above
         except ImportError as error:
-            message = f"no library for Cloud Identity ({error}); {extras.advice('cloud-identity')}"
+            message = f"no library for Cloud Identity ({error}); {install_advice('cloud-identity')}"
             raise PayersError(message) from None
 
         return CloudIdentity()

@@ -10,10 +10,10 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool, StaticPool
 
-from lnamespace import extras
 from lnamespace.errors import LedgerMisconfigured, OptionError, SettingsError
 from lnamespace.ledger.database.failures import message, translate
 from lnamespace.ledger.database.watchdog import ATTEND, Watchdog
+from lnamespace.runtime.texts import install_advice
 
 _ESCAPE = "in a password, @ : / ? # and % are written as %40 %3A %2F %3F %23 and %25"
 
@@ -147,7 +147,7 @@ def _no_driver(url: sa.URL, error: Exception) -> str:
     dialect, _, driver = url.drivername.partition("+")
     if dialect == "sqlite" or (dialect == "postgresql" and driver not in ("", "psycopg")):
         return message(error)
-    return f"no driver for {dialect} ({message(error)}); {extras.advice(dialect)}"
+    return f"no driver for {dialect} ({message(error)}); {install_advice(dialect)}"
 
 
 def _sqlite(url: sa.URL) -> sa.Engine:
