@@ -142,7 +142,7 @@ def test_an_object_of_each_kind_is_stored_under_the_tenants_prefix(
 
 LIMITS = ("LimitRange", "ResourceQuota")
 """Kinds whose objects change or refuse those that are made after them."""
-KEPT_ASIDE = ("ClusterRole", "FlowSchema", "PriorityLevelConfiguration")
+KEPT_ASIDE = ("ClusterRole", "FlowSchema", "PriorityLevelConfiguration", "ResourceSlice")
 """Kinds of which the API server does not see all that the tenant writes."""
 MADE_ANEW = ("CertificateSigningRequest", "Job", "Pod", "Service")
 """Kinds of which the API server fills in something else in each object."""
