@@ -128,8 +128,8 @@ def report(ledger: Ledger, asked: CostsRequest) -> tuple[list[Row], bool]:
                 if not tally.lines % _NEWS:
                     news(f"{tally.lines:,} lines")
             rows = _rows(tally.totals(), asked)
-    for text in left.texts():
-        print(f"note: {text}", file=sys.stderr)
+    for note in left.texts():
+        print(f"note: {note}", file=sys.stderr)
     known = {cluster for cluster, _ in tally.intervals}
     return rows, not clusters or not known.isdisjoint(clusters)
 
