@@ -185,13 +185,9 @@ policy of their own. */}}
 
 {{/* CEL: whether the platform publishes an object. Takes a dict of root, key and name, an expression. */}}
 {{- define "lnamespace.published" -}}
-{{- $exact := list }}
-{{- $begun := list }}
-{{- range get .root.Values.gateway.published .key }}
-{{- if hasSuffix "*" . }}{{ $begun = append $begun (trimSuffix "*" .) }}{{ else }}{{ $exact = append $exact . }}{{ end }}
-{{- end }}
 {{- $name := .name -}}
-({{ $name }} in {{ include "lnamespace.celList" $exact }}{{ range $begun }} || {{ $name }}.startsWith('{{ . }}'){{ end }})
+({{ $name }} in {{ include "lnamespace.publishedExactly" . }}
+{{- range get .root.Values.gateway.published .key }}{{ if hasSuffix "*" . }} || {{ $name }}.startsWith('{{ trimSuffix "*" . }}'){{ end }}{{ end }})
 {{- end }}
 
 {{/* The names that are published as they are, not by their beginning. Takes a dict of root and key; a list in CEL. */}}
