@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from lnamespace.access.vetting import URL, Right, vet_rights
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 from lnamespace.vet import report, snapshot
 from lnamespace.vet.cluster import ObservedRole
 from lnamespace.vet.snapshot import Snapshot, Version
@@ -136,6 +136,14 @@ def test_an_invalid_version_is_a_settings_error(server: str) -> None:
 )
 def test_the_nearest_earlier_snapshot_is_taken(known: list[Version], found: Version | None) -> None:
     assert snapshot.nearest((1, 36), known) == found
+
+
+def test_a_missing_folder_of_snapshots_is_a_mistake_unless_one_is_recorded(tmp_path: Path) -> None:
+    """Compared with nothing, every right is new, and the advice was to record them all."""
+    named = str(tmp_path / "nope")
+    with pytest.raises(OptionError, match="--snapshots: there is no folder"):
+        snapshot.folder(named, record=False)
+    assert snapshot.folder(named, record=True) == Path(named)
 
 
 def test_only_files_of_versions_are_snapshots(tmp_path: Path) -> None:

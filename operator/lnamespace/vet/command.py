@@ -46,7 +46,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     Raises
     ------
     SettingsError
-        There is no such role, or a snapshot cannot be read or written.
+        There is no such role, no folder of that name, or a snapshot cannot be read or written.
     ClusterError
         The role cannot be read.
     """

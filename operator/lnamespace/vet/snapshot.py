@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from lnamespace.access.vetting import Right, refusal, rights_of, rules_of
-from lnamespace.errors import SettingsError
+from lnamespace.errors import OptionError, SettingsError
 from lnamespace.kube.objects import PolicyRule
 from lnamespace.kube.resources import CLUSTER_ROLE
 
@@ -74,8 +74,17 @@ def version_of(server: str) -> Version:
 
 
 def folder(named: str | None, *, record: bool) -> Path:
-    """Return the folder of the snapshots; never that of the shipped ones to ``record`` in."""
+    """Return the folder of the snapshots; never that of the shipped ones to ``record`` in.
+
+    Raises
+    ------
+    OptionError
+        The named folder does not exist, and nothing is to be recorded in it. Compared with an empty
+        folder, every right would be new.
+    """
     if named:
+        if not record and not Path(named).is_dir():
+            raise OptionError(f"--snapshots: there is no folder {named}")
         return Path(named)
     return OURS if record or OURS.is_dir() else SHIPPED
 
