@@ -234,9 +234,10 @@ async def test_clients_that_never_finish_do_not_delay_other_requests(tmp_path: P
         ("--listen=nonsense", "--listen: 'nonsense' is not HOST:PORT", 2),
         ("--listen=192.0.2.1:0", "--listen: cannot listen", 1),
         ("--health-listen=x", "--health-listen: 'x' is not HOST:PORT", 2),
+        ("--certificate-directory=/nope", "--certificate-directory: there is no folder /nope", 1),
     ],
 )
-async def test_a_wrong_address_is_reported(tmp_path: Path, flag: str, said: str, code: int) -> None:
+async def test_a_wrong_option_is_reported(tmp_path: Path, flag: str, said: str, code: int) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "lnamespace.cli", "webhook", "--listen=127.0.0.1:0",
         f"--certificate-directory={tmp_path}", flag,

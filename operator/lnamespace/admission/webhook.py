@@ -136,7 +136,15 @@ def _source(
     if client is None or settings.certificate_directory:
         # The webhook cannot read the caBundles then, and the metric would be 0 for ever.
         metrics.registry.unregister(metrics.trusted)
-        return MountedCertificate(Path(settings.certificate_directory), serving)
+        folder = Path(settings.certificate_directory)
+        # Before a container starts, its volumes are there, though a Secret may still be empty: the
+        # webhook waits for the files, and a folder that is not there is a mistake.
+        if not folder.is_dir():
+            raise SettingsError(
+                f"--certificate-directory: there is no folder {folder}; leave it empty, and the "
+                "webhook makes its own certificate"
+            )
+        return MountedCertificate(folder, serving)
     namespace, slash, name = settings.certificate_secret.partition("/")
     if not slash or not namespace or not name:
         raise OptionError("--certificate-secret must be NAMESPACE/NAME")
