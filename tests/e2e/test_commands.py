@@ -495,9 +495,9 @@ def test_the_plugin_reads_and_writes_qualified_names_as_kubectl_does(
     assert f"{QUALIFIED}/{mine}" in listed
     assert f"Name:        {mine}" in alice.kubectl("lns", "describe", f"{QUALIFIED}/{mine}").ok()
     assert alice.kubectl("lns", "describe", f"deployment/{mine}").code == 2
-    for words in (("describe", mine), ("list",)):
-        documents = yaml.safe_load_all(alice.kubectl("lns", *words, "-o", "yaml").ok())
-        assert mine in [document["metadata"]["name"] for document in documents]
+    described = yaml.safe_load(alice.kubectl("lns", "describe", mine, "-o", "yaml").ok())
+    found = yaml.safe_load(alice.kubectl("lns", "list", "-o", "yaml").ok())
+    assert described in found["items"]
     assert mine not in alice.kubectl("lns", "list", "-l", "no=where").ok()
 
 

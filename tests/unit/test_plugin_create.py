@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lnamespace.plugins.cluster import waiting
 from lnamespace.plugins.cluster.kubectl import Reply
 from lnamespace.plugins.commands.create import create_lcluster, create_lnamespace
 from lnamespace.plugins.commands.entry import run
 from lnamespace.plugins.model.api_group import SUFFIX_VARIABLE
+from lnamespace.plugins.runtime.errors import PluginError
 
 
 @pytest.fixture
@@ -126,24 +131,35 @@ def test_a_refusal_of_another_policy_names_the_policy() -> None:
 
 
 FORBIDDEN = (
-    'lclusters.tenancy.loblaw.digital is forbidden: User "alice" cannot create resource '
-    '"lclusters" in API group "tenancy.loblaw.digital" at the cluster scope'
+    '{0}.tenancy.loblaw.digital is forbidden: User "alice" cannot create resource '
+    '"{0}" in API group "tenancy.loblaw.digital" at the cluster scope'
 )
+NO_RIGHT = [
+    (create_lnamespace, "lnamespaces", "LNamespaces are perhaps no longer installed in this"),
+    (create_lcluster, "lclusters", "LClusters may not be switched on in this cluster"),
+]
 
 
-def test_who_may_not_create_lclusters_is_told_what_to_do_and_nothing_of_standard_input(
-    asked: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("command", "plural", "advice"), NO_RIGHT)
+def test_who_may_not_create_the_kind_is_told_what_to_do_and_nothing_of_standard_input(
+    command: Callable[[list[str]], int],
+    plural: str,
+    advice: str,
+    asked: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """So it is for everybody on a cluster on which LClusters are not switched on."""
-    words = asked.with_name("words")
-    words.write_text(f'Error from server (Forbidden): error when creating "STDIN": {FORBIDDEN}\n')
-    kubectl = asked.with_name("kubectl")
-    kubectl.write_text(f'#!/bin/sh\ncat > /dev/null\ncat "{words}" >&2\nexit 1\n')
-    monkeypatch.setattr("sys.argv", ["kubectl-create-lcluster", "acme"])
-    assert run(create_lcluster, "kubectl create lcluster") == 1
+    """So it is for everybody where LClusters are not switched on, and after an uninstall."""
+    told = FORBIDDEN.format(plural)
+    asked.with_name("words").write_text(
+        f'Error from server (Forbidden): error when creating "STDIN": {told}\n'
+    )
+    asked.with_name("kubectl").write_text(SAYS)
+    monkeypatch.setattr("sys.argv", ["kubectl-create", "acme"])
+    assert run(command, "kubectl create") == 1
     first, second = capfd.readouterr().err.splitlines()
-    assert first == f"Error from server (Forbidden): {FORBIDDEN}"
-    assert second.startswith("LClusters may not be switched on in this cluster")
+    assert first == f"Error from server (Forbidden): {told}"
+    assert second.startswith(advice)
 
 
 def test_a_cluster_without_the_kind_is_named_as_such_and_not_by_the_words_of_our_call(
@@ -184,3 +200,49 @@ def test_who_may_not_act_as_somebody_is_told_so_though_kubectl_only_says_unknown
     monkeypatch.setattr("sys.argv", ["kubectl-create-lns", "x", "--as=carol"])
     assert run(create_lnamespace, "kubectl create lns") == 1
     assert "is forbidden" in capfd.readouterr().err.splitlines()[-1]
+
+
+ABSENT = 'kubectl sudo: system:serviceaccount:a:b: there is no namespace "a"'
+WATCHED = """#!/bin/sh
+case "$*" in
+  *watch=true*) cat "${0%kubectl}words"; exec sleep 60 ;;
+  create*) cat > /dev/null ;;
+  *) echo '{"status": {"userInfo": {"username": "alice"}}}' ;;
+esac
+"""
+
+
+def seen(asked: Path, *statuses: str) -> None:
+    """Let a watch show an LNamespace whose readiness is one after the other of these."""
+    events = []
+    for status in statuses:
+        reason = {"reason": "SudoNotReady", "message": ABSENT} if status == "False" else {}
+        told = {
+            "observedGeneration": 1,
+            "conditions": [{"type": "Ready", "status": status} | reason],
+        }
+        lns = {"metadata": {"name": "x", "generation": 1}, "spec": {}, "status": told}
+        events.append(json.dumps({"type": "MODIFIED", "object": lns}))
+    asked.with_name("words").write_text("\n".join(events))
+    asked.with_name("kubectl").write_text(WATCHED)
+
+
+def test_a_sudoer_that_does_not_exist_is_reported_long_before_the_timeout(
+    asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All else is in force then; the command waited a minute for an account that nobody made."""
+    monkeypatch.setattr(waiting, "ENTRIES_SETTLED", 0.5)
+    seen(asked, "False")
+    started = time.monotonic()
+    with pytest.raises(PluginError) as told:
+        create_lnamespace(["x", "--sudoer", "serviceaccount:a:b"])
+    assert time.monotonic() - started < 30
+    first, second = str(told.value).splitlines()
+    assert first == f'LNamespace "x" is there, but not all of its lists: SudoNotReady: {ABSENT}'
+    assert second.endswith("to take it off the list: kubectl edit lns x")
+
+
+def test_a_sudoer_that_is_late_by_a_moment_is_waited_for(asked: Path) -> None:
+    """A ServiceAccount of the new namespace has to wait for the access there."""
+    seen(asked, "False", "True")
+    assert create_lnamespace(["x", "--sudoer", "serviceaccount:x:b"]) == 0

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.plugins.cluster.kubectl import Reply
 from lnamespace.plugins.runtime.documents import dumps, loads
 from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.runtime.output import formatted
 
 SCALARS = st.one_of(
     st.none(),
@@ -35,6 +37,25 @@ def test_serialized_json_is_parsed_alike_by_the_json_module_and_the_plugins(valu
     for text in (dumps(value), json.dumps(value, indent=2, ensure_ascii=False)):
         assert json.loads(text) == value
         assert loads(f" {text}\n") == value
+
+
+@given(VALUES)
+def test_printed_values_are_read_alike_from_json_and_yaml(value: object) -> None:
+    assert json.loads(formatted(value, "json")) == value
+    assert yaml.safe_load(formatted(value, "yaml")) == value
+
+
+def test_yaml_is_printed_as_kubectl_prints_it() -> None:
+    value = {
+        "kind": "List",
+        "metadata": {},
+        "items": [{"name": "a", "names": ["b:c", "no", "1", 'd"\x1b'], "none": None}, [[True]]],
+    }
+    assert formatted(value, "yaml") == (
+        "kind: List\nmetadata: {}\nitems:\n"
+        '- name: a\n  names:\n  - b:c\n  - "no"\n  - "1"\n  - "d\\"\\x1b"\n  none: null\n'
+        "- - - true\n"
+    )
 
 
 def read(parse: Callable[[str], object], text: str) -> object:

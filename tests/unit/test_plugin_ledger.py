@@ -114,6 +114,11 @@ def test_the_table_shows_all_columns_of_a_payment() -> None:
     ]
 
 
+def test_a_long_text_is_cut_in_the_table() -> None:
+    line = table(payments(lns(5, **PRESENT | {"costCenter": "R" * 300}), ())).splitlines()[1]
+    assert f"  {'R' * 61}...  " in line
+
+
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=2))
 def test_texts_are_preserved_in_json_output(text: str, labels: dict[str, str]) -> None:
     rows = payments(lns(5, **PRESENT | {"costCenter": text, "labels": labels}), ())

@@ -175,6 +175,11 @@ def test_an_invalid_create_command_line_is_refused(argv: list[str]) -> None:
             "Conflict",
         ),
         ({"observedGeneration": 1, "conditions": [condition("False", "Conflict")]}, False, ""),
+        (
+            {"observedGeneration": 2, "conditions": [condition("False", "SudoNotReady")]},
+            False,
+            "SudoNotReady",
+        ),
     ],
 )
 def test_readiness_is_read_from_the_conditions_of_the_current_generation(
@@ -213,6 +218,13 @@ def test_the_list_shows_one_row_per_lnamespace() -> None:
     )
     assert shown([item], BOB, NOW, "name") == "lnamespace.tenancy.loblaw.digital/a\n"
     assert whole([item])["items"][0]["spec"] == item["spec"]
+
+
+def test_a_long_text_is_cut_in_the_list_and_whole_in_the_wide_one() -> None:
+    """One cost center of 300 characters made all lines as wide."""
+    item = lns(users=[user("bob")], requester="alice", billing={"costCenter": "R" * 300})
+    assert f"  {'R' * 61}...  " in shown([item], BOB, NOW, "")
+    assert f"  {'R' * 300}  " in shown([item], BOB, NOW, "wide")
 
 
 def test_a_page_has_no_control_characters_but_line_feeds() -> None:

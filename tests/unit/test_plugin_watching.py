@@ -159,6 +159,19 @@ def test_the_command_shows_a_deletion_between_its_list_and_its_watch(
     assert slept
 
 
+def test_the_list_says_that_a_namespace_selects_nothing(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.answer("get", listed(lns("a"), version=1))
+    assert list_lnamespaces(parse(["list", "--all", "-n", "x"], FLAGS)) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("note: LNamespaces are in no namespace, so -n x selects nothing")
+    assert "\na " in told.out
+    # `kubectl sudo -n x lns list` hands both on.
+    assert list_lnamespaces(parse(["list", "-n", "x", "--as=bob"], FLAGS)) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_waiting_pauses_between_watches_that_end_immediately(
     cluster: Cluster, slept: list[float]
 ) -> None:

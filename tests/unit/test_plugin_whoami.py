@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.cluster.kubectl import Reply
+import yaml
+from lnamespace.plugins.cluster.kubectl import Reply, caller
 from lnamespace.plugins.commands.lns import FLAGS
+from lnamespace.plugins.runtime.errors import KubectlError
 from lnamespace.plugins.runtime.flags import parse
 from lnamespace.plugins.views.whoami import Choices, cost_centers, open_profiles, show_caller
 
@@ -91,8 +94,13 @@ def test_whoami_shows_the_profiles_that_the_caller_may_choose(
     assert open_profiles(Reply(1, "", told), allowed).shown == shown
 
 
-def test_whoami_prints_all_values_as_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("output", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_whoami_prints_all_values_for_programs(
+    output: str,
+    load: Callable[[str], object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(
@@ -106,9 +114,9 @@ def test_whoami_prints_all_values_as_json(
     )
     kubectl.chmod(0o755)
     monkeypatch.setenv("KUBECTL", str(kubectl))
-    assert show_caller(parse(["whoami", "-o", "json"], FLAGS)) == 0
+    assert show_caller(parse(["whoami", "-o", output], FLAGS)) == 0
     nothing = {"names": [], "anything": False, "default": ""}
-    assert json.loads(capsys.readouterr().out) == {
+    assert load(capsys.readouterr().out) == {
         "username": "bob",
         "groups": [],
         "writtenAs": "bob",
@@ -116,6 +124,13 @@ def test_whoami_prints_all_values_as_json(
         "profiles": nothing,
         "lnamespaces": [],
     }
+
+
+def test_a_kubectl_that_is_too_old_is_said_to_be() -> None:
+    """Those up to 1.26 know no `auth whoami`, and say nothing but that."""
+    told = "error: unknown shorthand flag: 'o' in -o\nSee 'kubectl auth --help' for usage."
+    with pytest.raises(KubectlError, match="This kubectl is too old"):
+        caller(Reply(1, "", told))
 
 
 def test_empty_choices_are_shown_as_none() -> None:

@@ -49,11 +49,16 @@ UNREACHED = (
 NO_SERVER = "localhost:8080"
 POLICY, DENIED = ": ValidatingAdmissionPolicy ", " denied request: "  # the API server's words
 NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
+TOO_OLD = "See 'kubectl auth -"  # behind kubectl's words about a command or flag it does not know
+NEWER = "This kubectl is too old; kubectl 1.31 or later has all that the plugins need."
 IF_AS = "With --as it means that you may not act as that user."
-NO_LCLUSTERS = (
-    "LClusters may not be switched on in this cluster, or not for you. Ask your platform team; a "
-    "namespace of your own is: kubectl create lns NAME"
-)
+# What to do where somebody may not even look at a kind; for LNamespaces mostly after an uninstall.
+FORBIDDEN = {
+    LNAMESPACE: "LNamespaces are perhaps no longer installed in this cluster, or not for you. Ask "
+    "your platform team; the namespaces that there are, access to them and kubectl sudo go on.",
+    LCLUSTER: "LClusters may not be switched on in this cluster, or not for you. Ask your platform "
+    "team; a namespace of your own is: kubectl create lns NAME",
+}
 
 
 class Reply(NamedTuple):
@@ -149,9 +154,11 @@ def elsewhere(err: str) -> bool:
 
 
 def hinted(told: str) -> str:
-    """Return kubectl's words, and what to do where somebody may not even look at LClusters."""
-    no_right = f'resource "{LCLUSTER.plural}" in API group "{group()}"' in told
-    return f"{told}\n{NO_LCLUSTERS}" if no_right else told
+    """Return kubectl's words, and what to do where somebody may not even look at the kind."""
+    for kind, advice in FORBIDDEN.items():
+        if f'resource "{kind.plural}" in API group "{group()}"' in told:
+            return f"{told}\n{advice}"
+    return told
 
 
 class Call(NamedTuple):
@@ -233,18 +240,6 @@ class Kubectl(NamedTuple):
         """Ask the API server for our user; the login on this machine means nothing to it."""
         return self.start("auth", "whoami", "-o", "json")
 
-    def formatted(self, manifest: object, output: str) -> str:
-        """Write an object as JSON or YAML: a dry run of kubectl prints what it is given."""
-        if output == "json":
-            from json import dumps as pretty
-
-            return pretty(manifest, indent=4, ensure_ascii=False) + "\n"
-        flags = ("--dry-run=client", "--validate=false", "-o", "yaml")
-        reply = self.run("create", *flags, "-f", "-", body=manifest)
-        if reply.code:
-            raise reply.failure()
-        return reply.out
-
     def may(self, **attributes: str) -> bool:
         """Ask whether we may do something; a question that cannot be asked counts as no."""
         return allowed(self.start_may(**attributes).reply())
@@ -280,6 +275,8 @@ def caller(reply: Reply) -> Caller:
 
     if reply.code and NO_WHOAMI in reply.err:
         raise KubectlError(f"{reply.err.strip()}\n{IF_AS}", reply.code)
+    if reply.code and TOO_OLD in reply.err:
+        raise KubectlError(f"{reply.err.strip()}\n{NEWER}", reply.code)
     info = reply.document().get("status", {}).get("userInfo", {})
     if not info.get("username"):
         raise PluginError("the API server did not say who you are; see kubectl auth whoami")

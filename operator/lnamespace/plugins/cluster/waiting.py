@@ -37,7 +37,15 @@ ADVICE = {
     "LimitExceeded": "It is made by itself as soon as another one is gone. To remove this one:"
     " kubectl delete {resource} {name}",
     "InvalidSpec": "Correct it with `kubectl edit {resource} {name}`.",
+    "InvalidSubject": "All other entries are in force. Correct it with `kubectl edit {resource}"
+    " {name}`.",
+    "SudoNotReady": "All other entries are in force. This one will be by itself once what is"
+    " missing is there; to take it off the list: kubectl edit {resource} {name}",
 }
+LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
+# Seconds after which such a reason of a new LNamespace stays: a ServiceAccount of its own namespace
+# has to wait for the access of that namespace, which the status may say on a busy cluster.
+ENTRIES_SETTLED = 5.0
 
 
 class Readiness(NamedTuple):
@@ -55,7 +63,8 @@ def readiness(lns: Object) -> Readiness:
         return Readiness(False, "", NOT_SEEN)
     if summary.status == "True":
         return Readiness(True, "", "ready")
-    terminal = summary.status == "False" and summary.reason in TERMINAL_REASONS
+    stays = summary.reason in TERMINAL_REASONS or summary.reason in LASTING
+    terminal = summary.status == "False" and stays
     return Readiness(False, summary.reason if terminal else "", _pending(lns, summary))
 
 
@@ -76,22 +85,23 @@ def wait_ready(
 ) -> Object:
     """Return it when it is ready; raise with the reason when it will not be, or not in time."""
     progress = Progress(sys.stderr)
-    started = time.monotonic()
-    text = NOT_SEEN
+    started = since = time.monotonic()
+    state = Readiness(False, "", NOT_SEEN)
     try:
         for lns in observe(kubectl, name, started + timeout, kind):
+            now = time.monotonic()
             if lns is not None:
-                state = readiness(lns)
+                before, state = state, readiness(lns)
                 if state.ready:
                     return lns
-                if state.reason:
-                    raise PluginError(_hopeless(name, state, kind))
-                text = state.text
-            progress.show(f"{name}: {text}  {int(time.monotonic() - started)}s")
+                since = since if state.reason == before.reason else now
+            if state.reason and (state.reason not in LASTING or now - since > ENTRIES_SETTLED):
+                raise PluginError(_hopeless(name, state, kind))
+            progress.show(f"{name}: {state.text}  {int(now - started)}s")
     finally:
         progress.clear()
     raise PluginError(
-        f'{kind.kind} "{name}" is not ready after {timeout:g}s: {text}\n'
+        f'{kind.kind} "{name}" is not ready after {timeout:g}s: {state.text}\n'
         f"It goes on by itself; see: {advised(described(name, kind))}"
     )
 
@@ -104,7 +114,10 @@ def described(name: str, kind: ResourceKind) -> str:
 def _hopeless(name: str, state: Readiness, kind: ResourceKind) -> str:
     adopted = ADOPTED if kind == LNAMESPACE else ""
     advice = ADVICE[state.reason].format(name=name, resource=resource(kind), adopted=adopted)
-    return f'{kind.kind} "{name}" cannot become ready: {state.text}\n{advice}'
+    what = (
+        "is there, but not all of its lists" if state.reason in LASTING else "cannot become ready"
+    )
+    return f'{kind.kind} "{name}" {what}: {state.text}\n{advice}'
 
 
 class NotInForce(NamedTuple):
@@ -112,9 +125,6 @@ class NotInForce(NamedTuple):
 
     text: str
     lasting: bool = False
-
-
-LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
 
 
 def wait_in_force(

@@ -10,7 +10,7 @@ import os
 import select
 import time
 
-from lnamespace.plugins.cluster.kubectl import Kubectl, base_path
+from lnamespace.plugins.cluster.kubectl import Kubectl, Reply, base_path
 from lnamespace.plugins.model.lnamespaces import (
     LNAMESPACE,
     Object,
@@ -171,8 +171,7 @@ def _events(kubectl: Kubectl, path_and_query: str, deadline: float) -> Iterator[
             process.kill()
         _, err, code = process.communicate()
     if ended and code:
-        told = err.decode("utf-8", "replace").strip()
-        raise KubectlError(told or f"kubectl failed with exit code {code}", code)
+        raise Reply(code, "", err.decode("utf-8", "replace")).failure()
 
 
 def _read(process: Process, deadline: float) -> Iterator[Any]:

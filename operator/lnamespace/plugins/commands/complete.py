@@ -55,7 +55,7 @@ OUTPUTS = {
     "list": ("wide", "json", "yaml", "name"),
     "describe": ("json", "yaml"),
     "ledger": ("table", "csv", "json"),
-    "whoami": ("json",),
+    "whoami": ("json", "yaml"),
     "kubeconfig": ("json", "yaml"),
 }  # of all others: CHANGED
 SUMMARIES = {

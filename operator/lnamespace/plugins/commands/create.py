@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # All other modules are imported while kubectl starts, which takes longer.
 
-STRICT = b"; if you choose to ignore these errors, turn validation off with --validate=false"
+STRICT = "; if you choose to ignore these errors, turn validation off with --validate=false"
 
 
 def main() -> int:
@@ -99,7 +99,7 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
     _, told, code = process.communicate(body, _tell)
     said = told.decode("utf-8", "replace")
     if code and elsewhere(said):
-        cleaned = _without_plumbing(told).decode("utf-8", "replace").strip()
+        cleaned = _without_plumbing(said).strip()
         if NO_KIND in said:
             cleaned = (
                 f"error: this cluster has no {creation.kind.kind}s (API group {group()}). If it is "
@@ -116,13 +116,13 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
 
 
 PLUMBING = (
-    b'error when creating "STDIN": ',
-    b'error validating "STDIN": ',
-    b'unable to recognize "STDIN": ',
-    b"error validating data: failed to download openapi: ",
+    'error when creating "STDIN": ',
+    'error validating "STDIN": ',
+    'unable to recognize "STDIN": ',
+    "error validating data: failed to download openapi: ",
     STRICT,
 )
-LOG = b"memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
+LOG = "memcache.go:"  # of kubectl's discovery, which says the same as the error behind it
 NO_KIND = "no matches for kind "
 UNKNOWN = "failed to download openapi: unknown"  # all that kubectl says where --as is refused
 
@@ -135,20 +135,20 @@ def _tell(data: bytes) -> None:
     """
     from lnamespace.plugins.cluster.kubectl import elsewhere
 
-    if not elsewhere(data.decode("utf-8", "replace")):
-        os.write(sys.stderr.fileno(), _without_plumbing(data))
+    said = data.decode("utf-8", "surrogateescape")  # a piece may end within a character
+    if not elsewhere(said):
+        shown = _without_plumbing(said).encode("utf-8", "surrogateescape")
+        os.write(sys.stderr.fileno(), shown)
 
 
-def _without_plumbing(data: bytes) -> bytes:
+def _without_plumbing(said: str) -> str:
     """Return kubectl's messages without what is about our own call or our own policies."""
     from lnamespace.plugins.cluster.kubectl import without_policy
 
-    data = b"".join(line for line in data.splitlines(True) if LOG not in line)
+    said = "".join(line for line in said.splitlines(True) if LOG not in line)
     for part in PLUMBING:
-        data = data.replace(part, b"")
-    return without_policy(data.decode("utf-8", "surrogateescape")).encode(
-        "utf-8", "surrogateescape"
-    )
+        said = said.replace(part, "")
+    return without_policy(said)
 
 
 def wait(creation: Creation, arguments: Arguments) -> int:

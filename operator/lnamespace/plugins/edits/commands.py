@@ -58,6 +58,7 @@ from lnamespace.plugins.runtime.flags import (
     keyed,
     one_of,
 )
+from lnamespace.plugins.runtime.output import formatted
 from lnamespace.plugins.runtime.terminal import printable, say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
@@ -285,7 +286,7 @@ def _pass_on_warnings(reply: Reply) -> None:
 
 def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
     if target.output in ("json", "yaml"):
-        print(target.kubectl.formatted(without_managed_fields(lns), target.output), end="")
+        print(formatted(without_managed_fields(lns), target.output), end="")
     elif target.output == "name":
         print(target.qualified)
     else:

@@ -56,7 +56,7 @@ Options:
     -l, --selector='':
         Only those with these labels, as in kubectl get.
     -o, --output='':
-        wide, json, yaml or name.
+        wide, json, yaml or name. Long texts are cut but for these.
     -w, --watch=false:
         Then show each that changes, until interrupted.
 
@@ -226,7 +226,7 @@ which profiles you may choose, and which LNamespaces you have.
 
 Options:
     -o, --output='':
-        json.
+        json or yaml.
 
 Usage:
   kubectl lns whoami [options]

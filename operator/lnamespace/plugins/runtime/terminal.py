@@ -78,6 +78,16 @@ def _columns(stream: TextIO) -> int:
 
 
 GAP = 3
+CELL_MAX = 64  # characters: one more than the longest name of an LNamespace
+
+
+def shortened(text: str) -> str:
+    """Return a text for a cell of a table; one that is too long is cut.
+
+    A single cost center of 300 characters made every line of the table as wide.
+    """
+    shown = printable(text)
+    return shown if len(shown) <= CELL_MAX else f"{shown[: CELL_MAX - 3]}..."
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

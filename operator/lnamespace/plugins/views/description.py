@@ -27,6 +27,7 @@ from lnamespace.plugins.model.subjects import LISTS, Caller, ListEntry, entries
 from lnamespace.plugins.model.times import age, format_age, format_instant
 from lnamespace.plugins.runtime.errors import UsageError
 from lnamespace.plugins.runtime.flags import Arguments, one_of
+from lnamespace.plugins.runtime.output import formatted
 from lnamespace.plugins.runtime.terminal import GREEN, RED, colours, paint, printable, render
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ def describe(arguments: Arguments) -> int:
         raise missing(reply, kubectl, name, kind)
     lns = reply.document()
     if output:
-        print(kubectl.formatted(without_managed_fields(lns), output), end="")
+        print(formatted(without_managed_fields(lns), output), end="")
     else:
         page = lcluster_page if kind == LCLUSTER else lnamespace_page
         print(page(lns, me, datetime.now(UTC), colours(sys.stdout)), end="")

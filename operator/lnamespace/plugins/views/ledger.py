@@ -14,7 +14,7 @@ from lnamespace.plugins.model.lnamespaces import path as path_of
 from lnamespace.plugins.model.times import format_instant, read_instant
 from lnamespace.plugins.runtime.errors import UsageError
 from lnamespace.plugins.runtime.flags import Arguments, one_of
-from lnamespace.plugins.runtime.terminal import printable, render, say
+from lnamespace.plugins.runtime.terminal import printable, render, say, shortened
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _records(outbox: Call) -> list[Object] | None:
 
 
 def table(rows: Iterable[Payment]) -> str:
-    """Return a table for people, the present payment last."""
+    """Return a table for people, the present payment last; long texts are cut."""
     return render(HEADER, [_row(row) for row in rows])
 
 
@@ -65,7 +65,8 @@ def _row(row: Payment) -> tuple[str, ...]:
     labels = ",".join(f"{key}={value}" for key, value in sorted(row.labels.items()))
     since = read_instant(row.since)
     shown = (format_instant(since) if since else "", *row.texts.values(), labels)
-    return tuple(cell or "<none>" for cell in (*shown, row.changed_by, row.why, row.ledger))
+    cells = (*shown, row.changed_by, row.why, row.ledger)
+    return tuple(shortened(cell) or "<none>" for cell in cells)
 
 
 def _remark(rows: Sequence[Payment]) -> None:

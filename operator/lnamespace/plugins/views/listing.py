@@ -6,7 +6,7 @@ from lnamespace.plugins.cluster.kubectl import Call, Kubectl, caller, missing
 from lnamespace.plugins.model.lnamespaces import collection
 from lnamespace.plugins.runtime.errors import UsageError
 from lnamespace.plugins.runtime.flags import Arguments, one_of
-from lnamespace.plugins.runtime.terminal import say
+from lnamespace.plugins.runtime.terminal import printable, say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def list_lnamespaces(arguments: Arguments) -> int:
     output = one_of(arguments, "output", ("wide", "json", "yaml", "name", ""), "")
     if arguments.switch("watch") and output in ("json", "yaml"):
         raise UsageError("--watch shows a table or names; for objects: kubectl get -w -o json")
+    _remark(arguments)
     asked = ask(arguments)
     from datetime import UTC, datetime
 
@@ -33,12 +34,24 @@ def list_lnamespaces(arguments: Arguments) -> int:
     if arguments.switch("watch"):
         return _follow(arguments, me, listed, output)
     if output in ("json", "yaml"):
-        print(Kubectl(arguments.connection).formatted(whole(found), output), end="")
+        from lnamespace.plugins.runtime.output import formatted
+
+        print(formatted(whole(found), output), end="")
     elif not found:
         say("No lnamespaces found.")
     else:
         print(shown(found, me, datetime.now(UTC), output), end="")
     return 0
+
+
+def _remark(arguments: Arguments) -> None:
+    """Say that a namespace selects nothing; of `kubectl sudo -n NAME lns list`, it is sudo's."""
+    namespace = arguments.one("namespace")
+    if namespace and not arguments.given("as"):
+        say(
+            f"note: LNamespaces are in no namespace, so -n {printable(namespace)} selects nothing; "
+            "for one of them: kubectl lns describe NAME"
+        )
 
 
 def ask(arguments: Arguments) -> tuple[Call, Call]:

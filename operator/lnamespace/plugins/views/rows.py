@@ -18,7 +18,7 @@ from lnamespace.plugins.model.lnamespaces import (
 from lnamespace.plugins.model.roles import access
 from lnamespace.plugins.model.subjects import LISTS
 from lnamespace.plugins.model.times import age
-from lnamespace.plugins.runtime.terminal import render
+from lnamespace.plugins.runtime.terminal import render, shortened
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def row_of(lns: Object, me: Caller, output: str) -> tuple[str, ...]:
     """Return the cells of one line in the form that was asked for."""
     if output == "name":
         return (qualified(name_of(lns)),)
-    return row(lns, me, datetime.now(UTC)) + (wide_cells(lns) if output == "wide" else ())
+    return row(lns, me, datetime.now(UTC), wide=output == "wide")
 
 
 def whole(found: Sequence[Object]) -> Object:
@@ -62,14 +62,14 @@ def shown(found: Sequence[Object], me: Caller, now: datetime, output: str) -> st
 
 def table(found: Iterable[Object], me: Caller, now: datetime, wide: bool) -> str:
     """Return the list as a table."""
-    rows = [row(lns, me, now) + (wide_cells(lns) if wide else ()) for lns in found]
+    rows = [row(lns, me, now, wide=wide) for lns in found]
     return render(HEADER + (WIDE if wide else ()), rows)
 
 
-def row(lns: Object, me: Caller, now: datetime) -> tuple[str, ...]:
-    """Return one line of the table."""
+def row(lns: Object, me: Caller, now: datetime, *, wide: bool) -> tuple[str, ...]:
+    """Return one line of the table; only a wide one has long texts whole."""
     mine = access(lns, me, now)
-    return (
+    cells = (
         name_of(lns),
         _ready_cell(lns),
         mine.names,
@@ -78,6 +78,7 @@ def row(lns: Object, me: Caller, now: datetime) -> tuple[str, ...]:
         _cell(lns["spec"].get("billing", {}).get("costCenter")),
         age(lns["metadata"].get("creationTimestamp"), now),
     )
+    return cells + wide_cells(lns) if wide else tuple(map(shortened, cells))
 
 
 def _ready_cell(lns: Object) -> str:

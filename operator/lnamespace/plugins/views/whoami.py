@@ -66,7 +66,7 @@ def show_caller(arguments: Arguments) -> int:
     """Show the caller as the API server authenticated them, and their choices."""
     if len(arguments.words) > 1:
         raise UsageError("whoami takes no arguments")
-    output = one_of(arguments, "output", ("json", ""), "")
+    output = one_of(arguments, "output", ("json", "yaml", ""), "")
     asked, questions = ask(arguments), _asked(Kubectl(arguments.connection))
     from datetime import UTC, datetime
 
@@ -77,8 +77,10 @@ def show_caller(arguments: Arguments) -> int:
     plain, other, profile, rules = (question.reply() for question in questions)
     pays, profiles = cost_centers(plain, other), open_profiles(profile, rules)
     mine = chosen(arguments, items_of(listed), me)
-    if output == "json":
-        print(_as_json(me, pays, profiles, mine), end="")
+    if output:
+        from lnamespace.plugins.runtime.output import formatted
+
+        print(formatted(_document(me, pays, profiles, mine), output), end="")
         return 0
     print(f"Username:   {printable(me.username)}")
     print(f"Groups:     {printable(', '.join(me.groups)) or '<none>'}")
@@ -185,12 +187,11 @@ def _usable(rules: Reply) -> Iterator[set[str]]:
             yield set(rule.get("resourceNames") or (EVERYTHING,))
 
 
-def _as_json(me: Caller, pays: Choices, profiles: Choices, mine: list[Object]) -> str:
-    import json
-
+def _document(me: Caller, pays: Choices, profiles: Choices, mine: list[Object]) -> Object:
+    """Return all that is known, for programs."""
     from lnamespace.plugins.views.rows import whole
 
-    document = {
+    return {
         "username": me.username,
         "groups": list(me.groups),
         "writtenAs": me.identity.spelling,
@@ -198,7 +199,6 @@ def _as_json(me: Caller, pays: Choices, profiles: Choices, mine: list[Object]) -
         "profiles": _fields(profiles),
         "lnamespaces": whole(mine)["items"],
     }
-    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
 
 
 def _fields(choices: Choices) -> dict[str, object]:
