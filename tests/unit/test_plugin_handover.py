@@ -28,13 +28,23 @@ TOUCHED = (
 
 
 @pytest.mark.parametrize("hand_over", [become_kubectl, run_kubectl])
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("/nowhere/kubectl", "/nowhere/kubectl was not found"),
+        ("/tmp", "/tmp: Permission denied"),  # noqa: S108 - a folder
+    ],
+)
 def test_signal_handlers_are_unchanged_if_kubectl_cannot_be_started(
-    hand_over: Callable[[list[str]], object], monkeypatch: pytest.MonkeyPatch
+    hand_over: Callable[[list[str]], object],
+    program: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With SIGPIPE at its default a process ends at its next write to a closed socket."""
-    monkeypatch.setenv("KUBECTL", "/nowhere/kubectl")
+    monkeypatch.setenv("KUBECTL", program)
     before = {number: signal.getsignal(number) for number in TOUCHED}
-    with pytest.raises(PluginError, match="was not found"):
+    with pytest.raises(PluginError, match=f"^{told}"):
         hand_over(["version"])
     assert {number: signal.getsignal(number) for number in TOUCHED} == before
 

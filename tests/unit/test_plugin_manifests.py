@@ -30,6 +30,7 @@ roleRef: {kind: ClusterRole, name: view, apiGroup: rbac.authorization.k8s.io}
     ("text", "found"),
     [
         (BINDING, {"team-a"}),
+        ("[" * 100_000, set()),
         ("kind: LNamespace\nmetadata:\n  name: team-a\n", {"team-a"}),
         ("---\nkind: Namespace\nmetadata: {name: team-a}\n", {"team-a"}),
         ("kind: Pod\nmetadata: {name: x, namespace: 'team-a'}\n", {"team-a"}),

@@ -106,6 +106,7 @@ def test_an_invalid_subject_is_refused(text: str) -> None:
         ("sa:default:default", "did you mean serviceaccount:default:default?"),
         ("ServiceAccount:ci:deployer", "did you mean serviceaccount:ci:deployer?"),
         ("system:serviceaccounts:ci", "did you mean group:system:serviceaccounts:ci?"),
+        ("--sudoer=bob", "it begins as a flag does"),
     ],
 )
 def test_a_likely_mistake_in_a_subject_is_refused_with_advice(text: str, advice: str) -> None:
@@ -114,7 +115,7 @@ def test_a_likely_mistake_in_a_subject_is_refused_with_advice(text: str, advice:
     assert advice in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["mark,nina", "Group:devs", "sa:default:default", "a:b,c"])
+@pytest.mark.parametrize("name", ["mark,nina", "Group:devs", "sa:default:default", "a:b,c", "-x"])
 def test_the_user_prefix_accepts_any_name_unchanged(name: str) -> None:
     assert parse_subject(f"user:{name}", NOW).identity == SubjectName("User", name, "")
 
@@ -168,7 +169,7 @@ def test_a_duration_is_parsed_to_seconds(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "8", "h", "-1h", "0s", "1.5h", "8h ", "8 h", "9999999w", "8x"]
+    "text", ["", "8", "h", "-1h", "0s", "1.5h", "8h ", "8 h", "9999999w", "999999999w", "8x"]
 )
 def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError):

@@ -180,6 +180,8 @@ def _slip(name: str) -> str:
     found = max((key for key in LOOKALIKES if _begins(name, f"{key}:")), key=len, default="")
     if found:
         return f"did you mean {LOOKALIKES[found]}{name[len(found) + 1 :]}?"
+    if name.startswith("-"):  # as in `--user --sudoer=bob`
+        return "it begins as a flag does, and the flag before it has no name"
     if "," in name and not _is_distinguished(name):
         return "write each subject with a flag of its own"
     return ""

@@ -29,10 +29,9 @@ def parse_duration(text: str) -> timedelta:
             break
     if not text or number:
         raise UsageError(f'invalid duration "{text}": write it like 30m, 8h, 1h30m, 14d or 2w')
-    length = timedelta(seconds=seconds)
-    if not timedelta(0) < length <= LONGEST:
+    if not 0 < seconds <= LONGEST.total_seconds():  # Python's own lengths overflow
         raise UsageError(f'invalid duration "{text}": it must be more than 0 and at most 100 years')
-    return length
+    return timedelta(seconds=seconds)
 
 
 def parse_instant(text: str) -> datetime:

@@ -33,8 +33,8 @@ def become_kubectl(arguments: Sequence[str]) -> NoReturn:
     before = {number: signal.signal(number, signal.SIG_DFL) for number in IGNORED}
     try:
         os.execvp(executable(), [executable(), *arguments])  # noqa: S606 - on purpose
-    except FileNotFoundError:
-        raise not_found(executable()) from None
+    except OSError as error:
+        raise not_started(executable(), error) from None
     finally:  # if exec failed: without this, our own next write to a closed pipe would end us
         _set(before)
 
@@ -78,10 +78,8 @@ def _spawn(
         return os.posix_spawnp(
             command[0], command, os.environ, file_actions=actions, setsigdef=defaults
         )
-    except FileNotFoundError:
-        raise not_found(command[0]) from None
     except OSError as error:
-        raise PluginError(f"{command[0]}: {error.strerror}") from None
+        raise not_started(command[0], error) from None
 
 
 def _set(handlers: Mapping[signal.Signals, Any]) -> None:
@@ -100,9 +98,11 @@ def _end_by(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def not_found(program: str) -> PluginError:
-    """Return the error for a missing kubectl."""
-    return PluginError(f"{program} was not found; install kubectl or set KUBECTL to it")
+def not_started(program: str, error: OSError) -> PluginError:
+    """Return the error for a kubectl that is missing or cannot be run."""
+    if isinstance(error, FileNotFoundError):
+        return PluginError(f"{program} was not found; install kubectl or set KUBECTL to it")
+    return PluginError(f"{program}: {error.strerror}")
 
 
 CHUNK = 65536

@@ -109,7 +109,7 @@ def namespaces(text: str) -> set[str]:
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     try:
         yield from _items(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         yield from map(_head, DOCUMENTS.split(text))
 
 
