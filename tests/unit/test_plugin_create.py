@@ -67,14 +67,41 @@ def test_an_unreachable_cluster_is_reported_with_a_remedy(
 NO_ANSWER = "The connection to the server {} was refused - did you specify the right host or port?"
 
 
-@pytest.mark.parametrize("server", ["localhost:8080", "10.0.0.1:6443"])
-def test_every_command_says_what_to_do_about_an_unreachable_cluster(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+REMEDIES = [
+    (NO_ANSWER.format("localhost:8080"), "Does the kubeconfig name a current context?"),
+    (NO_ANSWER.format("10.0.0.1:6443"), "The cluster cannot be reached"),
+    ("Unable to connect to the server: net/http: TLS handshake timeout", "The cluster cannot be"),
+    ("error: You must be logged in to the server (Unauthorized)", "Your login is not valid there"),
+    ("error: the server has asked for the client to provide credentials", "Your login is not val"),
+    ("Error from server (ServiceUnavailable): etcd down", "Try again in a minute"),
+    ("error: the server is currently unable to handle the request", "Try again in a minute"),
+    ("error: serializer for text/html doesn't exist", "That is no Kubernetes API server"),
+    ("error: proto: cannot parse invalid wire-format data", "That is no Kubernetes API server"),
+]
+
+
+@pytest.mark.parametrize(("said", "advice"), REMEDIES)
+def test_every_command_says_what_to_do_about_a_cluster_that_does_not_answer_as_one(
+    said: str,
+    advice: str,
+    asked: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path))
-    told = str(Reply(1, "", NO_ANSWER.format(server)).failure()).splitlines()
-    assert told[0] == NO_ANSWER.format(server)
-    assert told[1].startswith("The cluster cannot be reached")
+    monkeypatch.setenv("KUBECONFIG", str(asked.parent))
+    told = str(Reply(1, "", said).failure()).splitlines()
+    asked.with_name("words").write_text(f"{said}\n")
+    asked.with_name("kubectl").write_text(SAYS)
+    assert create_lnamespace(["x"]) == 1
+    assert capfd.readouterr().err.splitlines() == told
+    assert (told[0], told[1][: len(advice)]) == (said, advice)
+
+
+def test_a_kubectl_that_fails_without_a_word_is_said_to_fail(asked: Path) -> None:
+    asked.with_name("words").touch()
+    asked.with_name("kubectl").write_text(SAYS)
+    with pytest.raises(PluginError, match="kubectl failed with exit code 1"):
+        create_lnamespace(["x"])
 
 
 def test_a_missing_kubeconfig_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

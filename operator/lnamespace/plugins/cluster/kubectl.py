@@ -45,8 +45,25 @@ UNREACHED = (
     "no such host",
     "i/o timeout",
     "network is unreachable",
+    "Client.Timeout exceeded",
+    "TLS handshake timeout",
 )
 NO_SERVER = "localhost:8080"
+LOGIN = "Your login is not valid there, or no longer. Log in again, or choose another context."
+BUSY = "Try again in a minute; if that does not help, tell your platform team."
+NO_API = "That is no Kubernetes API server, but perhaps a proxy that asks for a login."
+# Kubectl's words, and what to do; without "Error from server" it is `kubectl create` that says so.
+REMEDIES = (
+    ("You must be logged in to the server", LOGIN),
+    ("asked for the client to provide credentials", LOGIN),
+    ("(ServiceUnavailable)", BUSY),
+    ("currently unable to handle the request", BUSY),
+    ("(TooManyRequests)", BUSY),
+    ("has received too many requests", BUSY),
+    ("serializer for text/html", NO_API),
+    ("cannot parse invalid wire-format data", NO_API),
+    ("the server responded with the status code 30", NO_API),
+)
 POLICY, DENIED = ": ValidatingAdmissionPolicy ", " denied request: "  # the API server's words
 NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
 TOO_OLD = "See 'kubectl auth -"  # behind kubectl's words about a command or flag it does not know
@@ -115,15 +132,21 @@ def webhook_unreachable(err: str) -> bool:
 
 
 def remedy(err: str) -> str:
-    """Return what to do where our webhook or the whole cluster did not answer; else nothing."""
+    """Return what to do where no answer came, or none that could be used; else nothing."""
     if webhook_unreachable(err):
         return NO_WEBHOOK
     answered = "Error from server" in err  # which may not have reached something else
-    if answered or not any(words in err for words in UNREACHED):
-        return ""
+    if not answered and any(words in err for words in UNREACHED):
+        return _unreached(err)
+    return next((advice for words, advice in REMEDIES if words in err), "")
+
+
+def _unreached(err: str) -> str:
     files = [file for file in kubeconfigs() if file]
     if NO_SERVER in err and not any(os.path.exists(file) for file in files):  # noqa: PTH110 - slow
         return f"There is no kubeconfig: no file {' or '.join(files)}; see the variable KUBECONFIG"
+    if NO_SERVER in err:  # which nobody has named, unless the kubeconfig does
+        return "Does the kubeconfig name a current context? See: kubectl config get-contexts"
     return "The cluster cannot be reached; is it the right one? See: kubectl config get-contexts"
 
 

@@ -92,7 +92,7 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Submit the object by kubectl."""
-    from lnamespace.plugins.cluster.kubectl import Kubectl, elsewhere, hinted, remedy
+    from lnamespace.plugins.cluster.kubectl import Kubectl, Reply, elsewhere, hinted, remedy
     from lnamespace.plugins.model.api_group import group
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
@@ -106,6 +106,8 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
                 "an LCluster, choose the context of the platform's cluster with --context"
             )
         raise OtherApiGroup(KubectlError(hinted(cleaned), code), creation.connection)
+    if code and not said.strip():  # kubectl was killed, say
+        raise Reply(code, "", said).failure()
     if code and (advice := remedy(said)):
         say(advice)
     elif code and UNKNOWN in said:
