@@ -5,7 +5,7 @@ import sys
 from typing import TypeAlias
 
 from lnamespace import settings
-from lnamespace.errors import LNamespaceError, OptionError
+from lnamespace.errors import LNamespaceError, OptionError, Unauthenticated
 from lnamespace.ledger.commands.arguments import add_commands
 from lnamespace.settings import Settings
 
@@ -15,11 +15,16 @@ _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # 
 def main(argv: list[str] | None = None) -> int:
     """Run a command, and return the exit code: 2 if the command line is wrong."""
     parser = arguments_parser()
+    first = next(iter(sys.argv[1:] if argv is None else argv), "")
+    if first.startswith("--") and not any(own.startswith(first) for own in ("--help", "--version")):
+        parser.error(f"options stand behind the command: lnamespace COMMAND {first} ...")
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(settings.load(arguments), arguments)
     except LNamespaceError as error:
         print(f"error: {error}", file=sys.stderr)
+        if isinstance(error, Unauthenticated):
+            print("Log in again, or choose another --context of the kubeconfig.", file=sys.stderr)
         return 2 if isinstance(error, OptionError) else 1
     return code
 

@@ -1,9 +1,12 @@
 """The command line, as people meet it: help, exit codes, errors on one line."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 
@@ -55,6 +58,7 @@ def test_the_version_of_the_package_is_printed(capsys: pytest.CaptureFixture[str
         (["webhook", "--certificate-hours", "many"], "--certificate-hours"),
         (["render"], "what"),
         (["render", "poem"], "poem"),
+        (["--context", "x", "check"], "options stand behind the command: lnamespace COMMAND --co"),
     ],
 )
 def test_an_invalid_command_line_exits_with_2(
@@ -112,6 +116,53 @@ def test_a_missing_cluster_configuration_exits_with_1_and_one_line(command: str)
     assert done.stderr.startswith("error: no usable cluster configuration: ")
     assert "nowhere/config" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+KUBECONFIG = {
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}],
+    "current-context": "c",
+}
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Something that answers in the place of the API server."""
+
+    status, body = 200, b""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"<html>Log in</html>", "error: an answer that cannot be read: JSON is malformed"),
+        (503, b"", "error: HTTP 503 Service Unavailable"),
+        (401, b"", "error: HTTP 401 Unauthorized\nLog in again, or choose another --context"),
+    ],
+)
+def test_an_answer_that_is_not_of_an_api_server_is_reported_in_words(
+    status: int, body: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page of a proxy was a stack trace."""
+    handler = type("Handler", (Answering,), {"status": status, "body": body})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        cluster = {"server": f"http://127.0.0.1:{server.server_port}"}
+        kubeconfig = tmp_path / "kubeconfig"
+        clusters = {"clusters": [{"name": "c", "cluster": cluster}]}
+        kubeconfig.write_text(json.dumps(KUBECONFIG | clusters))
+        assert main(["check", "--kubeconfig", str(kubeconfig)]) == 1
+        server.shutdown()
+    assert capsys.readouterr().err.startswith(said)
 
 
 def test_environment_variables_apply_to_commands() -> None:

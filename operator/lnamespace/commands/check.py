@@ -13,6 +13,7 @@ import msgspec
 
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.errors import ClusterError, NotFound, SettingsError
+from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.model.names import Names
@@ -30,6 +31,9 @@ class _DryRunSpec(msgspec.Struct, frozen=True):
 
 class _DryRunAnswer(msgspec.Struct, frozen=True):
     spec: _DryRunSpec
+
+
+_answer_decoder = msgspec.json.Decoder(_DryRunAnswer)
 
 
 def run(settings: Settings, _: argparse.Namespace) -> int:
@@ -77,7 +81,7 @@ async def _create(client: Client, names: Names) -> str:
         "spec": {"managers": [{"kind": "User", "name": "somebody"}]},
     }
     answer = await client.create(resource.path(), msgspec.json.encode(body), dry_run=True)
-    created = msgspec.json.decode(answer, type=_DryRunAnswer)
+    created = answers.decode(_answer_decoder, answer)
     return (
         "" if created.spec.requester else "the webhook was not asked: its configuration is missing"
     )

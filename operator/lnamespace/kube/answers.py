@@ -4,6 +4,7 @@ A proxy or load balancer may answer in the API server's place, with any content.
 are, this module raises nothing but a ClusterError.
 """
 
+from http.client import responses
 from typing import TypeVar
 
 import msgspec
@@ -76,7 +77,7 @@ def error_of(status: int, body: bytes, retry_after: str = "") -> errors.ClusterE
     # As float: a number of 5,000 digits is infinite then, and no ValueError.
     advised = float(retry_after) if retry_after.isdecimal() else 0.0
     return _error_type(status, answer)(
-        answer.message or f"HTTP {status}",
+        answer.message or f"HTTP {status} {responses.get(status, '')}".rstrip(),
         status=status,
         retry_after=min(max(answer.details.retry_after_seconds, advised), LONGEST_ADVICE),
     )
