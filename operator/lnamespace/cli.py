@@ -59,6 +59,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_vet(commands)
     _add_payers(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -167,6 +168,16 @@ def _add_vet(commands: _Commands) -> None:
     vet.add_argument("-o", "--output", choices=["table", "json"], default="table")
     settings.add_options(vet, "vet")
     vet.set_defaults(run=_vet)
+
+
+def _add_completion(commands: _Commands) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print what completes this command in a shell",
+        description='Prints a script for the shell: eval "$(lnamespace completion bash)".',
+    )
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    completion.set_defaults(run=_completion)
 
 
 def _add_gateway_check(commands: _Commands) -> None:
@@ -300,6 +311,13 @@ def _payers_check(chosen: Settings, arguments: argparse.Namespace) -> int:
     from lnamespace.payers import command as payers_command
 
     return payers_command.check(chosen, arguments)
+
+
+def _completion(_: Settings, arguments: argparse.Namespace) -> int:
+    import shtab
+
+    print(shtab.complete(arguments_parser(), arguments.shell))
+    return 0
 
 
 if __name__ == "__main__":

@@ -165,6 +165,22 @@ def test_an_answer_that_is_not_of_an_api_server_is_reported_in_words(
     assert capsys.readouterr().err.startswith(said)
 
 
+COMPLETED = """\
+eval "$1"
+function=$(complete -p lnamespace | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+COMP_WORDS=(lnamespace ledger cos) COMP_CWORD=2
+$function lnamespace cos ledger
+echo "${COMPREPLY[@]}"
+"""
+
+
+def test_bash_completes_commands_by_the_script_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    command = ["bash", "--norc", "-c", COMPLETED, "bash", capsys.readouterr().out]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout == "costs\n"
+
+
 def test_environment_variables_apply_to_commands() -> None:
     done = lnamespace("render", "crd", LNAMESPACE_API_GROUP_SUFFIX="example.com")
     assert done.returncode == 0
