@@ -6,12 +6,11 @@ gateway's process alone, beside that of a relay in Python that only terminates b
 """
 
 import argparse
-import multiprocessing
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +23,8 @@ from bench.relay import relay
 from bench.report import Row, machine, table, write
 from tests.e2e.support.api import GROUP, MERGE, NAMESPACES, Api, ns_path
 from tests.e2e.support.cluster import running
-from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, GatewayProcess, LClusters, Resident
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
-from tests.e2e.support.probes import probe
 from tests.e2e.support.processes import free_port
 from tests.e2e.support.waiting import eventually
 
@@ -36,8 +34,6 @@ FIRST = 5
 LISTED = 1000
 SPACES = 10
 """Namespaces that a list over all of them reads; each holds a tenth of as many objects."""
-CLIENTS, CONNECTIONS = 4, 4
-"""Processes that ask at the same time, and connections of each."""
 
 Request = Callable[[], object]
 PlainRequest = Callable[[Api], object]
@@ -109,9 +105,6 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.gateway", description=__doc__)
     parser.add_argument("--samples", type=int, default=300, help="of each request [300]")
-    parser.add_argument("--seconds", type=float, default=5, help="of each throughput [5]")
-    only = "throughput by workers alone, without the other figures"
-    parser.add_argument("--workers-only", action="store_true", help=only)
     parser.add_argument("--burst", type=int, default=100, help="LClusters made at once [100]")
     default = Path("build/bench/gateway.json")
     parser.add_argument("--json", type=Path, default=default, help=f"where to write [{default}]")
@@ -139,9 +132,6 @@ def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) 
     what = "LCluster made, until kubectl answers in it, p50"
     yield Row(what, "ms", median(waited), None, "<= 500 ms")
     resident = made.resident(TENANT, PERSON)
-    if chosen.workers_only:
-        yield from _worker_rows(cluster, resident, chosen.seconds)
-        return
     # First: what they need is not to be seen in a process that has held large lists.
     yield from _burst_rows(cluster, process, chosen.burst)
     port, admin = free_port(), Path(cluster.environment["KUBECONFIG"])
@@ -151,7 +141,6 @@ def _rows(cluster: GatewayCluster, made: LClusters, chosen: argparse.Namespace) 
         yield from _single_rows(clients, chosen.samples)
         yield from _list_rows(clients, chosen.samples // 10)
         yield from _document_rows(clients, resident, chosen.samples // 10)
-    yield from _worker_rows(cluster, resident, chosen.seconds)
 
 
 def _first_answer(made: LClusters, name: str) -> None:
@@ -245,66 +234,6 @@ def _burst_rows(cluster: GatewayCluster, process: Process, count: int) -> Iterat
     grown = (process.memory - before) * 1024 / count
     yield Row("memory for each LCluster that rests", "KiB", grown, None, "<= 100 KiB")
     yield Row("memory of the gateway", "MiB", process.memory, None, "< 150")
-
-
-def _worker_rows(cluster: GatewayCluster, resident: Resident, seconds: float) -> Iterator[Row]:
-    progress("several clients at once, one worker and two")
-    name = "kube-root-ca.crt"
-    admin = Path(cluster.environment["KUBECONFIG"])
-    plain = _throughput(admin, f"{ns_path(f'{TENANT}-default', 'configmaps')}/{name}", seconds)
-    inside = f"{ns_path('default', 'configmaps')}/{name}"
-    for workers in (1, 2):
-        port, variables = free_port(), {"LNAMESPACE_GATEWAY_WORKERS": str(workers)}
-        process = cluster.another_gateway(f"workers-{workers}", port, **variables)
-        process.start()
-        try:
-            eventually(partial(_is_ready, process), what="not all workers are ready")
-            through = cluster.behind(TENANT, resident.person, port=port)
-            before = _cpu(process.pid)
-            rate = _throughput(through.kubeconfig, inside, seconds)
-            cpu = (_cpu(process.pid) - before) / (rate * seconds) * 1000
-        finally:
-            process.stop()
-        yield Row(
-            f"GETs of {CLIENTS * CONNECTIONS} connections, workers: {workers}", "/s", rate, plain
-        )
-        yield Row("  CPU of all workers for each", "ms", cpu)
-
-
-def _is_ready(process: GatewayProcess) -> bool:
-    try:
-        return probe(process, "/readyz")[0] == 200
-    except OSError:  # One worker listens already, and the supervisor does not yet.
-        return False
-
-
-def _cpu(pid: int) -> float:
-    """Return the seconds of CPU of a process and its children so far."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return sum(Process(each).cpu for each in (pid, *map(int, children)))
-
-
-def _throughput(kubeconfig: Path, path: str, seconds: float) -> float:
-    """Return the number of requests a second that several processes had answered."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(CLIENTS, mp_context=context) as pool:
-        ask = partial(_ask, kubeconfig, path)
-        list(pool.map(ask, [0.05] * CLIENTS))  # They have started.
-        return sum(pool.map(ask, [seconds] * CLIENTS)) / seconds
-
-
-def _ask(kubeconfig: Path, path: str, seconds: float) -> int:
-    """Return the number of requests that were answered in some seconds, on several connections."""
-    with ThreadPoolExecutor(CONNECTIONS) as pool:
-        return sum(pool.map(lambda _: _ask_one(Api(kubeconfig), path, seconds), range(CONNECTIONS)))
-
-
-def _ask_one(api: Api, path: str, seconds: float) -> int:
-    end, count = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        api.text(path)
-        count += 1
-    return count
 
 
 def _compared(name: str, goal: float, found: Beside, cpu_goal: str = "") -> Iterator[Row]:

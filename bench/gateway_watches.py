@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
@@ -96,17 +97,18 @@ def _fan_out_rows(
     process = Process(cluster.gateway.pid)
     for name, of in (("a namespace", "default"), ("all namespaces", "")):
         progress(f"{chosen.watchers} watchers of {name}, {chosen.events} events")
-        change = _changes(cluster.admin, f"{TENANT}-default", f"fan-out-{of or 'all'}")
+        change = changes(cluster.admin, f"{TENANT}-default", f"fan-out-{of or 'all'}")
         own, whole = ns_path("default", "configmaps"), "/api/v1/configmaps"
         up = ns_path(f"{TENANT}-default", "configmaps")
-        through = _fan_out(process, inside, own if of else whole, change, chosen)
-        plain = _fan_out(process, cluster.admin, up if of else whole, change, chosen)
+        sizes = chosen.watchers, chosen.events
+        through = fan_out([process], [inside], own if of else whole, change, *sizes)
+        plain = fan_out([process], [cluster.admin], up if of else whole, change, *sizes)
         heading = f"watch of {name}, write to client, p50"
         yield Row(heading, "ms", through.latency, plain.latency)
         yield Row("  CPU of the gateway for each delivery", "ms", through.cpu, None, "<= 0.05 ms")
 
 
-def _changes(admin: Api, namespace: str, name: str) -> Callable[[int], float]:
+def changes(admin: Api, namespace: str, name: str) -> Callable[[int], float]:
     """Return a function that changes an object and returns when it began."""
     path = ns_path(namespace, "configmaps")
     admin.create(path, {"metadata": {"name": name}, "data": {}})
@@ -119,28 +121,30 @@ def _changes(admin: Api, namespace: str, name: str) -> Callable[[int], float]:
     return change
 
 
-def _fan_out(
-    process: Process,
-    api: Api,
+def fan_out(
+    processes: Sequence[Process],
+    clients: Sequence[Api],
     path: str,
     change: Callable[[int], float],
-    chosen: argparse.Namespace,
+    watchers: int,
+    events: int,
 ) -> FanOut:
+    """Measure events from a write to each of so many watchers, which take turns at the clients."""
     first = time.time_ns()
-    numbers = range(first, first + chosen.events)
-    with ThreadPoolExecutor(chosen.watchers) as pool:
-        streams = [api.opened(f"{path}?watch=1") for _ in range(chosen.watchers)]
+    numbers = range(first, first + events)
+    with ThreadPoolExecutor(watchers) as pool:
+        streams = [each.opened(f"{path}?watch=1") for each in islice(cycle(clients), watchers)]
         reading = [pool.submit(_arrivals, each, numbers) for each in streams]
-        before = process.cpu
+        before = sum(each.cpu for each in processes)
         began = [change(number) for number in numbers]
         arrived = [each.result() for each in reading]
-        cpu = process.cpu - before
+        cpu = sum(each.cpu for each in processes) - before
     for each in streams:
         each.close()
     taken = [
         (then - start) * 1000 for times in arrived for start, then in zip(began, times, strict=True)
     ]
-    return FanOut(median(taken), cpu * 1000 / (chosen.watchers * chosen.events))
+    return FanOut(median(taken), cpu * 1000 / (watchers * events))
 
 
 def _arrivals(stream: OpenAnswer, numbers: Sequence[int]) -> list[float]:

@@ -233,6 +233,30 @@ async def test_a_creation_over_the_limit_of_its_kind_is_refused(kind: str) -> No
     assert (await through(endpoints, review(user="bob", **sent)))[1]["allowed"]
 
 
+class AskedNames:
+    """A check of names that says which it was asked about."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    async def conflict(self, kind: str, name: str) -> str:
+        self.names.append(f"{kind} {name}")
+        return "it is taken" if name == "taken" else ""
+
+
+async def test_only_a_validation_looks_for_names_with_the_prefix_of_a_new_lcluster() -> None:
+    """Mutation and validation each listed all Namespaces, and only the latter refuses a name."""
+    asked = AskedNames()
+    endpoints = replace(World().endpoints(), prefixes=asked)
+    sent: dict[str, Any] = {
+        "kind": {"group": NAMES.group, "version": "v1beta1", "kind": "LCluster"},
+        "object": manifest() | {"kind": "LCluster", "metadata": {"name": "taken"}},
+    }
+    _, verdict = await through(endpoints, review(**sent))
+    assert verdict["status"]["message"].endswith("it is taken")
+    assert asked.names == ["LCluster taken"]
+
+
 async def test_an_error_of_mutation_refuses_the_request() -> None:
     world = World()
     waiting = [

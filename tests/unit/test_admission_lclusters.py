@@ -106,10 +106,12 @@ class Answers:
         self.namespaces = namespaces
         self.lclusters = lclusters
         self.silent = False
+        self.lists = 0
 
     async def list_metadata(self, path: str, **_: str) -> bytes:
         if self.silent:
             raise Unreachable("no answer")
+        self.lists += 1
         names = self.namespaces if path == NAMESPACE.path() else ()
         items = [f'{{"metadata": {{"name": "{name}", "resourceVersion": "1"}}}}' for name in names]
         return f'{{"metadata": {{}}, "items": [{", ".join(items)}]}}'.encode()
@@ -130,6 +132,14 @@ async def test_a_namespace_with_the_prefix_conflicts_with_an_lcluster() -> None:
     assert await conflict(answers, "LCluster", "acm") == ""
     answers.silent = True
     assert await conflict(answers, "LCluster", "acme") == ""
+
+
+async def test_one_listing_serves_the_names_of_a_burst_of_new_lclusters() -> None:
+    """Each creation listed all Namespaces, of which every creation before had made four."""
+    answers = Answers(namespaces=("other",))
+    prefixes = ClusterPrefixes(answers, NAMES)  # type: ignore[arg-type]
+    assert [await prefixes.conflict("LCluster", f"acme{n}") for n in range(9)] == [""] * 9
+    assert answers.lists == 3  # Namespaces, LNamespaces and CustomResourceDefinitions
 
 
 async def test_an_lcluster_that_exists_does_not_conflict_with_its_own_namespaces() -> None:

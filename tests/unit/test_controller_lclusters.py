@@ -33,7 +33,6 @@ from lnamespace.controller.lclusters.status import (
     build_lcluster_status,
     build_terminating_lcluster_status,
 )
-from lnamespace.controller.lclusters.taken_names import TakenNames
 from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.observation import Lifecycle
 from lnamespace.controller.outbox import BillingRecorder
@@ -52,6 +51,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.kube.state import ObservedObject, read_observed
+from lnamespace.kube.taken_names import FRESH, TakenNames
 from lnamespace.model.lcluster import (
     SYSTEM_NAMESPACES,
     ChargedNamespace,
@@ -469,7 +469,7 @@ class Listings:
         self.names = names
         self.times = 0
 
-    async def everything(self) -> tuple[ClusterObject, ...]:
+    async def everything(self, _: Iterable[Resource]) -> tuple[ClusterObject, ...]:
         self.times += 1
         return tuple(
             ClusterObject(CLUSTER_ROLE, PartialMetadata("1", name=name)) for name in self.names
@@ -483,6 +483,25 @@ async def test_one_list_request_serves_many_new_lclusters() -> None:
         assert await taken.with_prefix(name) == ()
     assert listings.times == 1
     assert [str(each) for each in await taken.with_prefix("acme-")] == ["clusterroles acme-x"]
+
+
+async def test_lclusters_that_wait_for_a_listing_share_it() -> None:
+    """Where it took longer than it was good for, each that had waited for it listed again."""
+    now = 0.0
+
+    class SlowListings(Listings):
+        async def everything(self, kinds: Iterable[Resource]) -> tuple[ClusterObject, ...]:
+            nonlocal now
+            await asyncio.sleep(0)
+            now += 3 * FRESH
+            return await super().everything(kinds)
+
+    listings = SlowListings()
+    taken = TakenNames(cast("PrefixedObjects", listings), clock=lambda: now)
+    await asyncio.gather(*(taken.with_prefix(f"a{number}-") for number in range(10)))
+    assert listings.times == 1
+    await taken.with_prefix("later-")
+    assert listings.times == 2
 
 
 async def test_a_deleted_object_does_not_block_a_name() -> None:

@@ -171,7 +171,8 @@ class AdmissionEndpoints:
         async def answer(body: bytes) -> bytes:
             long = len(body) > THREAD_BYTES
             request = await _run(long, decode_review, body, self.policy.names)
-            context = await self._context(request, administrator)
+            validates = decide is validate
+            context = await self._context(request, administrator, validates=validates)
             long = long or len(request.user_info.groups) > THREAD_GROUPS
             decision, reply = await _run(long, self._decide, decide, request, context)
             self.on_decision(path, decision)
@@ -193,7 +194,9 @@ class AdmissionEndpoints:
         await self.deletions.record(request)
         return allow(request)
 
-    async def _context(self, request: AdmissionRequest, administrator: bool) -> ReviewContext:
+    async def _context(
+        self, request: AdmissionRequest, administrator: bool, *, validates: bool
+    ) -> ReviewContext:
         payers, user = self.payers(), request.user_info.username
         kind, name = request.kind.kind, name_of(request.new) or ""
         creates = request.operation == "CREATE"
@@ -209,7 +212,10 @@ class AdmissionEndpoints:
             unlisted=home.unlisted,
             counted_to=account,
             limit_exceeded=limit.exceeded(account or user),
-            name_conflict=await self.prefixes.conflict(kind, name) if creates else "",
+            # Only a validation refuses a name, and to look for others with its prefix is costly.
+            name_conflict=(
+                await self.prefixes.conflict(kind, name) if creates and validates else ""
+            ),
         )
 
 

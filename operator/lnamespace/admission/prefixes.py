@@ -9,6 +9,7 @@ controller looks at all before it grants anything.
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
@@ -16,6 +17,7 @@ from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.prefixed import PrefixedObjects
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
+from lnamespace.kube.taken_names import TakenNames
 from lnamespace.model import lcluster
 from lnamespace.model.lcluster import tenant_name_problem, tenant_of_name
 from lnamespace.model.names import Names
@@ -62,12 +64,15 @@ class ClusterPrefixes:
     async def _taken(self, name: str) -> str:
         if tenant_name_problem(name):
             return ""  # Validation refuses it.
-        objects = PrefixedObjects(self.client, self.names.lcluster_label)
-        kinds = (NAMESPACE, CUSTOM_RESOURCE_DEFINITION, lnamespace_resource(self.names))
-        found = await objects.with_prefix(f"{name}-", kinds)
+        found = await self._names_taken.with_prefix(f"{name}-")
         if not found or await self._exists(name):
             return ""  # The API server says of one that exists: AlreadyExists.
         return f'"{name}-" is the beginning of a name that exists already: {found[0]}'
+
+    @cached_property
+    def _names_taken(self) -> TakenNames:
+        kinds = (NAMESPACE, CUSTOM_RESOURCE_DEFINITION, lnamespace_resource(self.names))
+        return TakenNames(PrefixedObjects(self.client, self.names.lcluster_label), kinds)
 
     async def _held(self, name: str) -> str:
         if not (tenant := tenant_of_name(name)):

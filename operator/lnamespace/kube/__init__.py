@@ -16,7 +16,8 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.reflector` - list and watch, which keep a store up to date.
 * :mod:`~lnamespace.kube.sockets` - notices a connection whose other end is gone.
 * :mod:`~lnamespace.kube.apply` - carries out actions and updates the stores.
-* :mod:`~lnamespace.kube.prefixed` - list and delete cluster-scoped objects by their prefix.
+* :mod:`~lnamespace.kube.prefixed` - list and delete cluster-scoped objects by their prefix;
+  :mod:`~lnamespace.kube.taken_names` - whether any has the prefix of something new.
 * :mod:`~lnamespace.kube.lease` - leader election.
 * :mod:`~lnamespace.kube.pages` - lists page by page, each of a bounded size.
 * :mod:`~lnamespace.kube.served` - requests for a kind in the version in which it is served.

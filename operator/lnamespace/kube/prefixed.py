@@ -119,13 +119,7 @@ class PrefixedObjects:
     client: Client
     label: str
 
-    async def with_prefix(
-        self, prefix: str, kinds: Iterable[Resource] = ALL_KINDS
-    ) -> tuple[ClusterObject, ...]:
-        """Return the objects whose names begin with a prefix, of tenants or not."""
-        return tuple(each for each in await self.everything(kinds) if each.begins_with(prefix))
-
-    async def everything(self, kinds: Iterable[Resource] = ALL_KINDS) -> tuple[ClusterObject, ...]:
+    async def everything(self, kinds: Iterable[Resource]) -> tuple[ClusterObject, ...]:
         """Return all objects of some kinds."""
         return tuple(await self._list_all(kinds, ""))
 

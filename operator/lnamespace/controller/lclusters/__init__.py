@@ -14,8 +14,7 @@
 * :mod:`~lnamespace.controller.lclusters.observation` - the input of a decision; pure.
 * :mod:`~lnamespace.controller.lclusters.decision` - from an observation to actions; pure.
 * :mod:`~lnamespace.controller.lclusters.status` - the status and its conditions; pure.
-* :mod:`~lnamespace.controller.lclusters.observer` - reads the caches, asks whether a name is free;
-  :mod:`~lnamespace.controller.lclusters.taken_names` - finds objects with the prefix of a new name.
+* :mod:`~lnamespace.controller.lclusters.observer` - reads the caches, asks whether a name is free.
 * :mod:`~lnamespace.controller.lclusters.charges` - BillingRecords of a tenant's namespaces.
 * :mod:`~lnamespace.controller.lclusters.gateway_endpoints`,
   :mod:`~lnamespace.controller.lclusters.api_service` - the Service ``kubernetes`` of a tenant.

@@ -8,10 +8,10 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.lcluster import cluster_grant_refs
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.lclusters.observation import LClusterObservation
-from lnamespace.controller.lclusters.taken_names import TakenNames
 from lnamespace.controller.observation import Lifecycle, lifecycle_of
 from lnamespace.errors import ClusterError
 from lnamespace.kube.apply import Applier
+from lnamespace.kube.taken_names import TakenNames
 from lnamespace.model.lcluster import LCluster, tenant_name_problem
 
 

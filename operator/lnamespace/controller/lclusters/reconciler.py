@@ -18,7 +18,6 @@ from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.observer import LClusterObserver
 from lnamespace.controller.lclusters.reporter import LClusterReporter
 from lnamespace.controller.lclusters.resource import read_lcluster
-from lnamespace.controller.lclusters.taken_names import TakenNames
 from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.reconciler import utc_now
@@ -27,6 +26,7 @@ from lnamespace.controller.status_writer import StatusWriter
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.prefixed import PrefixedObjects
+from lnamespace.kube.taken_names import TakenNames
 
 
 @dataclass(frozen=True)
