@@ -69,7 +69,7 @@ bench: $(VENV) ## Figures beside a bare client, and pictures of them; N=1000 for
 		-r requirements/plots.txt
 	@for count in $(or $(N),100 1000 5000); do \
 		PYTHONPATH=hack $(BIN)/python -m bench --count $$count --json $(REPORT)/$$count.json || exit 1; done
-	@for part in tax layouts webhook ledger outbox gateway gateway_watches; do \
+	@for part in tax layouts webhook ledger outbox gateway gateway_watches gateway_replicas; do \
 		PYTHONPATH=hack $(BIN)/python -m bench.$$part --json $(REPORT)/$$part.json || exit 1; done
 	@$(BIN)/python -m bench.scale $(REPORT)
 	@$(BIN)/python -m bench.plots $(REPORT) $(REPORT)

@@ -232,6 +232,22 @@ def test_a_name_is_refused_while_an_object_has_its_prefix(admin: Api) -> None:
     end(admin, "taken")
 
 
+def test_the_controller_claims_a_name_without_the_webhook(
+    lcluster_instance: Instance, controller: Controller, admin: Api
+) -> None:
+    """Each new LCluster was shown to the webhook once more, for a write that a policy judges."""
+    controller.hold()
+    try:
+        create(admin, "unasked")
+        lcluster_instance.webhook.hold()
+        controller.release()
+        wait(admin, "unasked")
+    finally:
+        controller.release()
+        lcluster_instance.webhook.release()
+    end(admin, "unasked")
+
+
 def test_an_lnamespace_with_the_prefix_of_an_lcluster_is_refused(cluster: Cluster) -> None:
     body = {
         "apiVersion": f"{GROUP}/v1beta1",
