@@ -10,8 +10,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from lnamespace.translate.objects.confinement.admission import CONDITION
 
-from tests.e2e.support.api import JSON, NAMESPACES, RBAC, Api, Object, ns_path, rbac_path, refusal
+from tests.e2e.support.api import (
+    APPLY,
+    JSON,
+    NAMESPACES,
+    RBAC,
+    Api,
+    Object,
+    ns_path,
+    rbac_path,
+    refusal,
+)
 from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, Resident
 from tests.e2e.support.gateway_theft import UNFENCED, ways_to_more
@@ -272,6 +283,44 @@ def test_an_ingress_without_a_class_has_the_address_that_its_tenant_wrote(
         stored = cluster.admin.get(f"{ingresses.format(f'{ATTACKER}-default')}/web")
         assert ip not in repr(stored["status"])
     root.remove(path)
+
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+
+
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"])
+def test_no_apply_takes_the_condition_from_an_admission_policy(
+    cluster: GatewayCluster, root: Api, kind: str
+) -> None:
+    """One without a specification removed what its manager had applied: the gateway's condition.
+
+    The API server asks no policy about policies, so the rest was in force for everybody.
+    """
+    plural = f"{kind.lower().removesuffix('y')}ies"
+    if cluster.admin.answer("GET", f"{ADMISSION}/{plural}").status != 200:
+        pytest.skip("the API server does not serve this version")
+    name: Object = {"apiVersion": f"{ADMISSION[6:]}", "kind": kind, "metadata": {"name": "free"}}
+    path = f"{ADMISSION}/{plural}/free"
+    root.patch(path, name | {"spec": policy_of(kind, "nothings")}, APPLY, fieldManager="a")
+    root.patch(path, {"spec": policy_of(kind, "nobodies")}, fieldManager="b")
+    root.patch(path, name, APPLY, fieldManager="a", force="true")
+    stored = cluster.admin.get(f"{ADMISSION}/{plural}/{ATTACKER}-free")["spec"]
+    assert [each["name"] for each in stored["matchConditions"]] == [CONDITION]
+    root.remove(path)
+
+
+def policy_of(kind: str, resources: str) -> Object:
+    """Return a policy about resources that there are not, which differs in each field."""
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"]}
+    rules = {"resourceRules": [rule | {"resources": [resources]}]}
+    first = resources == "nothings"
+    spec: Object = {"matchConstraints": rules, "failurePolicy": "Ignore" if first else "Fail"}
+    if kind.startswith("Validating"):
+        return spec | {"validations": [{"expression": f"'{resources}' != ''"}]}
+    expression = f'Object{{metadata: Object.metadata{{labels: {{"a": "{resources}"}}}}}}'
+    patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    again = "Never" if first else "IfNeeded"
+    return spec | {"reinvocationPolicy": again, "mutations": [patch]}
 
 
 DEEP = b'{"f:a":' * 9900 + b"{}" + b"}" * 9900

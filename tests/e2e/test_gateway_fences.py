@@ -525,6 +525,21 @@ REFUSED = {
             },
         },
     ),
+    "a kind whose objects multiply when they are printed": (
+        "definition",
+        "spec/versions/0/additionalPrinterColumns",
+        [{"name": "a", "type": "string", "jsonPath": ".a['a','a']['a','a']"}],
+    ),
+    "a kind whose columns change what requests share": (
+        "definition",
+        "spec/versions/0/additionalPrinterColumns",
+        [{"name": "a", "type": "string", "jsonPath": ".a range"}],
+    ),
+    "a kind with very many columns": (
+        "definition",
+        "spec/versions/0/additionalPrinterColumns",
+        [{"name": "a", "type": "string", "jsonPath": ".a"}] * 33,
+    ),
     "a definition without room for a mark": ("definition", "metadata/annotations", None),
     "a kind that kubectl takes for LClusters": (
         "definition",

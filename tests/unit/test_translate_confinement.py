@@ -467,11 +467,15 @@ def test_a_tenant_cannot_write_the_gateways_condition() -> None:
     assert [each["expression"] == "true" for each in upstream["matchConditions"]] == [False]
 
 
-def test_a_mutating_policy_of_a_tenant_changes_no_roles_and_bindings() -> None:
-    """Who may write them is judged by a dry run, and a policy can leave a dry run as it is."""
+def test_a_mutating_policy_of_a_tenant_changes_no_roles_bindings_and_definitions() -> None:
+    """Who may write roles is judged by a dry run, and a policy can leave a dry run as it is.
+
+    Schemas of definitions are judged by the gateway alone.
+    """
     for resource, guarded in ((MUTATING_POLICY, True), (POLICY, False)):
         above = confine(resource, "", named("p", spec={}), VIEW)["spec"]["matchConditions"]
-        excluded = "request.resource.group != 'rbac.authorization.k8s.io' && "
+        groups = "['rbac.authorization.k8s.io', 'apiextensions.k8s.io']"
+        excluded = f"!(request.resource.group in {groups}) && "
         assert [each["expression"].startswith(excluded) for each in above] == [guarded]
 
 
@@ -493,6 +497,16 @@ def test_an_apply_includes_the_pinned_fields() -> None:
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
     policy = confine_patch(POLICY, "", named("p", spec={}), VIEW, Form.APPLY)
     assert policy["spec"]["matchConditions"][-1]["name"] == CONDITION
+
+
+@pytest.mark.parametrize("resource", [POLICY, MUTATING_POLICY])
+@pytest.mark.parametrize("fields", [{}, {"spec": None}])
+def test_an_apply_without_a_specification_has_the_condition_of_a_policy(
+    resource: ResourceType, fields: Object
+) -> None:
+    """It removed what its manager had applied; what another one had patched stayed."""
+    policy = confine_patch(resource, "", named("p", **fields), VIEW, Form.APPLY)
+    assert [each["name"] for each in policy["spec"]["matchConditions"]] == [CONDITION]
 
 
 LEVEL = "pod-security.kubernetes.io/enforce"

@@ -17,6 +17,8 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.classes`: PriorityClasses.
 - :mod:`~lnamespace.translate.objects.confinement.certificates`: requests for certificates.
 - :mod:`~lnamespace.translate.objects.confinement.definitions`: CustomResourceDefinitions.
+- :mod:`~lnamespace.translate.objects.confinement.printer_columns`: what ``kubectl get`` costs.
+- :mod:`~lnamespace.translate.objects.confinement.schema_defaults`: what defaults add to objects.
 - :mod:`~lnamespace.translate.objects.confinement.cel`: where expressions in CEL read names.
 - :mod:`~lnamespace.translate.objects.confinement.expressions`: CEL in the schemas of a
   tenant's own kinds.

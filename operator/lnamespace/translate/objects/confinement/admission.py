@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lnamespace.kube.resources import RBAC
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, RBAC
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
@@ -95,10 +95,12 @@ def mutating_expression(view: TenantView) -> str:
     """Return CEL that is true for requests that a tenant's MutatingAdmissionPolicy may change.
 
     These are no Roles and bindings: who may write them is judged by a dry run, which a policy can
-    distinguish, and so gave ``cluster-admin`` to somebody who bound ``view``. A webhook may change
-    their metadata, for the gateway judges what it answers.
+    distinguish, and so gave ``cluster-admin`` to somebody who bound ``view``. Nor are they
+    CustomResourceDefinitions, whose schemas no policy of the platform can judge. A webhook may
+    change these, for the gateway judges what it answers.
     """
-    return f"request.resource.group != '{RBAC}' && {expression(view)}"
+    judged = f"['{RBAC}', '{CUSTOM_RESOURCE_DEFINITION.group}']"
+    return f"!(request.resource.group in {judged}) && {expression(view)}"
 
 
 def _confine_selector(holder: Object, subject: ConfinedBody) -> None:
@@ -206,7 +208,13 @@ class ConfinedPolicy:
         return (("spec", "matchConditions"), ("spec", "matchConstraints"), ("spec", "paramKind"))
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Confine the policy to requests about the tenant's objects."""
+        """Confine the policy to requests about the tenant's objects.
+
+        An apply without a specification removes what its manager applied before. Where another
+        manager had written the rest by a patch, the policy lost its condition, and nothing else.
+        """
+        if subject.form is Form.APPLY and subject.body.get("spec") is None:
+            subject.body["spec"] = {}
         for spec in parents(subject.body, ("spec", "matchConditions")):
             self._confine_spec(spec, subject)
 

@@ -25,6 +25,7 @@ from lnamespace.translate.objects.confinement.namespaces import (
 )
 from lnamespace.translate.objects.confinement.originals import EXPANSION
 from lnamespace.translate.objects.confinement.policy_expressions import PolicyExpressions
+from lnamespace.translate.objects.confinement.printer_columns import SimplePrinterColumns
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     ConfinementRule,
@@ -38,6 +39,7 @@ from lnamespace.translate.objects.confinement.rules import (
     RenamedKey,
     prefixed,
 )
+from lnamespace.translate.objects.confinement.schema_defaults import BoundedDefaults
 from lnamespace.translate.objects.confinement.volumes import (
     PROVISIONER_ANNOTATIONS,
     EmptyStorageClassRule,
@@ -81,6 +83,8 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): (
         ConfinedDefinition(),
         SchemaExpressions(),
+        SimplePrinterColumns(),
+        BoundedDefaults(),
     ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (MappedSigner(),),
     GroupResource(_FLOW, "flowschemas"): (

@@ -24,6 +24,11 @@ from lnamespace.translate.objects.confinement.rules import (
     RenamedKey,
     field_of,
 )
+from lnamespace.translate.objects.confinement.schema_defaults import (
+    SCHEMA,
+    BoundedDefaults,
+    has_default,
+)
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import bad_request
 
@@ -131,6 +136,8 @@ class _Operation:
         for rule in rules_of(self.resource):
             if isinstance(rule, PinnedField):
                 self._refuse_pinned(rule, subject)
+            if isinstance(rule, BoundedDefaults):
+                self._refuse_default(subject)
             for path in rule.paths:
                 if any(_begins(each, path) or _begins(path, each) for each in ends):
                     raise subject.refuse(field_of(path), "add its value instead")
@@ -142,6 +149,13 @@ class _Operation:
         below = self.path[self.path.index(CONDITIONS) + 1 :]
         if below and not (len(below) == 1 and self.body.get("op") in ("add", "test")):
             raise subject.refuse(CONDITIONS, "replace all of it")
+
+    def _refuse_default(self, subject: ConfinedBody) -> None:
+        """Refuse to add defaults to a schema one by one: only their sum has a bound."""
+        below = self.path[len(SCHEMA) :] if _begins(self.path, SCHEMA) else ()
+        adds = self.body.get("op") in ("add", "replace")
+        if below and adds and has_default(below, self.body.get("value")):
+            raise subject.refuse(field_of(SCHEMA), "replace all of a schema that has defaults")
 
     def _refuse_pinned(self, rule: PinnedField, subject: ConfinedBody) -> None:
         """Refuse to change a part of a pinned value, or to remove its original."""

@@ -1,0 +1,61 @@
+r"""Bound what the printer columns of a tenant's own kinds cost the API server.
+
+The API server evaluates the JSONPath of each column on each object, for ``kubectl get``. Of all
+values that it finds it shows the first. Unions multiply their number: ``['a','a']`` thirty times,
+on an object of thirty levels, finds 2^30 values, which is more than the API server has memory for.
+``range`` changes what its requests share.
+"""
+
+import re
+from dataclasses import dataclass
+
+from lnamespace.translate.objects.confinement.rules import (
+    ConfinedBody,
+    Path,
+    RefusingRule,
+    parents,
+)
+
+MAX_COLUMNS = 32
+MAX_PATH = 1024
+_NAME = r"(?:[^\s.,'\"\[\](){}@$?=<>!\\]|\\.)+"
+_INDEX = r"\[(?:\*|-?\d*(?::-?\d*){0,2}|'[^']*')\]"
+_PLAIN = rf"(?:\.{_NAME}|{_INDEX})"
+_OPERAND = rf"(?:\"[^\"\\]*\"|'[^'\\]*'|[+-]?[\d.]+|true|false|@{_PLAIN}*)"
+_FILTER = rf"\[\?\( *{_OPERAND} *(?:(?:==|!=|<=|>=|<|>) *{_OPERAND} *)?\)\]"
+SIMPLE = rf"^\.(?:{_NAME})?(?:{_PLAIN}|{_FILTER})* *$"
+"""The paths that find no value twice, as people write them; the chart has it too.
+
+They have no unions, no descents (``..``), which keep what is below once for each level, and no
+templates.
+"""
+_is_simple = re.compile(SIMPLE, re.ASCII).fullmatch
+_COLUMNS = ("spec", "versions", "*", "additionalPrinterColumns")
+
+
+@dataclass(frozen=True)
+class SimplePrinterColumns(RefusingRule):
+    """The paths of printer columns."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the columns."""
+        return (_COLUMNS,)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse paths that may find a value twice, and very many columns."""
+        for version in parents(subject.body, _COLUMNS):
+            columns = version.get(_COLUMNS[-1])
+            if isinstance(columns, list) and len(columns) > MAX_COLUMNS:
+                field = "spec.versions.additionalPrinterColumns"
+                raise subject.refuse(field, f"must have at most {MAX_COLUMNS} items")
+        for column in parents(subject.body, (*_COLUMNS, "*", "jsonPath")):
+            path = column.get("jsonPath")
+            if isinstance(path, str) and not is_simple(path):
+                field = "spec.versions.additionalPrinterColumns.jsonPath"
+                raise subject.refuse(field, f"{path[:100]} is not a simple path")
+
+
+def is_simple(path: str) -> bool:
+    """Return whether a path finds no value twice."""
+    return len(path) <= MAX_PATH and _is_simple(path) is not None
