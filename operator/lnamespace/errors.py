@@ -18,7 +18,8 @@
         ├── Unreachable      no answer: connection refused or cut, time-out              retryable
         ├── Throttled        429                                                         retryable
         ├── ServerFault      5xx                                                         retryable
-        │   └── Unreadable       an answer that cannot be decoded: a proxy's page, say
+        │   ├── Unreadable       an answer that cannot be decoded: a proxy's page, say
+        │   └── NoRoom           the object would be larger than etcd takes
         ├── Conflict         409: somebody else was first; look again                    retryable
         │   └── AlreadyExists    409 on create
         ├── TooLarge         an answer of more bytes than the caller takes
@@ -124,6 +125,10 @@ class ServerFault(ClusterError):
 
 class Unreadable(ServerFault):
     """The answer cannot be decoded; something between us and the API server may have given it."""
+
+
+class NoRoom(ServerFault):
+    """The object would be larger than etcd takes, which the API server calls an internal error."""
 
 
 class Conflict(ClusterError):

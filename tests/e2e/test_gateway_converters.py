@@ -12,6 +12,7 @@ from lnamespace.translate.objects.definition_reserve import RESERVE
 
 from tests.e2e.support.api import JSON_PATCH, Api, ApiError, Object, ns_path, refusal, unless
 from tests.e2e.support.cluster import running
+from tests.e2e.support.filling import DEFINITIONS, change, fill_definition
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
 from tests.e2e.support.hooks import Hook, listening
 from tests.e2e.support.people import People
@@ -20,7 +21,6 @@ from tests.e2e.support.waiting import eventually
 
 pytestmark = pytest.mark.thorough
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 QUOTAS = "resourcequotas"
 GROUP_SUFFIX = "org.example.com"
@@ -112,13 +112,6 @@ def store(api: Api, plural: str, name: str, version: str = "v1", **fields: objec
     return body
 
 
-def change(api: Api, wanted: Object) -> None:
-    """Replace the specification of a definition."""
-    path = f"{DEFINITIONS}/{wanted['metadata']['name']}"
-    found = api.get(path)
-    api.replace(path, found | {"spec": wanted["spec"]})
-
-
 def conditions(api: Api, plural: str) -> list[Object]:
     """Return the conditions of a definition."""
     found: list[Object] = api.get(f"{DEFINITIONS}/{plural}.{GROUP_SUFFIX}")["status"]["conditions"]
@@ -208,7 +201,7 @@ def test_a_definition_without_room_is_marked_all_the_same(
     alice.create(DEFINITIONS, definition("barrels", "v1"))
     store(alice, "barrels", "one", size=3)
     wanted = definition("barrels", "v2", hook.client("default", "hook", "/convert"))
-    fill(alice, wanted)
+    fill_definition(alice, wanted)
     with broken(hook):
         refusal(eventually_failing, alice, f"{path_of('barrels', 'v2')}/one", status=500)
         told = eventually(lambda: condition(alice, "barrels"), 120, "it is not marked")
@@ -222,36 +215,6 @@ def test_a_definition_without_room_is_marked_all_the_same(
     eventually(lambda: condition(alice, "barrels") is None, 300, "it stays marked")
     assert RESERVE in cluster.admin.get(upstream)["metadata"]["annotations"]
     assert "annotations" not in alice.get(path)["metadata"]
-
-
-def fill(api: Api, wanted: Object) -> None:
-    """Make a definition so long that etcd takes not a byte more."""
-    fits, refused = 0, 2_000_000
-    while refused - fits > 1:
-        length = (fits + refused) // 2
-        versions = [each | {"schema": described(length)} for each in wanted["spec"]["versions"][:1]]
-        rest = wanted["spec"]["versions"][1:]
-        changed = wanted | {"spec": wanted["spec"] | {"versions": [*versions, *rest]}}
-        if is_taken(api, changed):
-            fits = length
-        else:
-            refused = length
-
-
-def is_taken(api: Api, wanted: Object) -> bool:
-    """Replace a definition; return False if it is too large for etcd."""
-    try:
-        change(api, wanted)
-    except ApiError as error:
-        if "request is too large" in error.message:
-            return False
-        raise
-    return True
-
-
-def described(length: int) -> Object:
-    schema: Object = SCHEMA["openAPIV3Schema"] | {"description": "x" * length}
-    return {"openAPIV3Schema": schema}
 
 
 def test_a_hanging_converter_is_waited_for_a_few_seconds(alice: Api, hook: Hook) -> None:

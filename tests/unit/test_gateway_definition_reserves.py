@@ -1,14 +1,22 @@
 """A definition that its tenant filled up to what etcd takes is marked all the same."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import jsonpatch
 import msgspec
 import pytest
-from lnamespace.errors import NotFound, ServerFault
-from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, mark, reserve, unmark
+from lnamespace.errors import ClusterError, NoRoom, NotFound, ServerFault
+from lnamespace.gateway.tenants.conversion_marks import (
+    REASON,
+    TYPE,
+    make_room,
+    mark,
+    reserve,
+    unmark,
+)
 from lnamespace.gateway.tenants.definition_reserves import AGAIN, DefinitionReserves
 from lnamespace.gateway.tenants.watched_parts import UNRESERVED, PartReader
 from lnamespace.kube.client import Client
@@ -63,6 +71,8 @@ class Etcd:
     stored: dict[str, Any]
     room: int = 0
     limit: int = field(init=False)
+    fault: ClusterError | None = None
+    asked: int = 0
 
     def __post_init__(self) -> None:
         self.limit = len(msgspec.json.encode(self.stored)) + self.room
@@ -74,13 +84,16 @@ class Etcd:
 
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
         assert path == f"{PATH}/status"
+        self.asked += 1
+        if self.fault:
+            raise self.fault
         changed = jsonpatch.apply_patch(self.stored, operations)
         reset = changed["metadata"].get("managedFields") == [{}]
         kept = changed | {"managed": None if reset else OF_GATEWAY}
         if reset:
             del changed["metadata"]["managedFields"]
         if len(msgspec.json.encode(kept)) > self.limit:
-            raise ServerFault("etcdserver: request is too large", status=500)
+            raise NoRoom("etcdserver: request is too large", status=500)
         self.stored = changed
         return b"{}"
 
@@ -122,8 +135,26 @@ async def test_a_full_definition_is_marked_in_place_of_its_reserve(
 
 async def test_a_definition_of_an_earlier_version_may_have_no_room_at_all() -> None:
     etcd = Etcd(definition())
-    with pytest.raises(ServerFault):
+    with pytest.raises(NoRoom):
         await mark(etcd.client, NAME, "no mapping")
+
+
+@pytest.mark.parametrize("room", [0, 4096])
+async def test_a_definition_gives_its_reserve_for_its_deletion(room: int) -> None:
+    etcd = Etcd(RESERVED_ONE, room)
+    assert await make_room(etcd.client, NAME)
+    assert etcd.message
+    assert not etcd.reserved
+    assert not await make_room(etcd.client, NAME), "it was marked before"
+
+
+async def test_a_definition_with_room_keeps_its_reserve_when_the_api_server_fails() -> None:
+    """Any failure was taken for a lack of room: the reserve went, and the webhook's words."""
+    etcd = Etcd(RESERVED_ONE, 4096, fault=ServerFault("etcdserver: leader changed", status=500))
+    for change in (mark(etcd.client, NAME, "no mapping"), reserve(etcd.client, NAME)):
+        with suppress(ServerFault):
+            await change
+    assert etcd.asked == 1
 
 
 @pytest.mark.parametrize("annotations", [{"a": "b"}, {}])
@@ -206,7 +237,7 @@ class Refusing:
         return msgspec.json.encode(definition())
 
     async def patch_json(self, _path: str, _operations: Sequence[Any]) -> bytes:
-        raise ServerFault("etcdserver: request is too large", status=500)
+        raise NoRoom("etcdserver: request is too large", status=500)
 
 
 async def test_a_definition_without_room_stops_no_other_and_is_tried_again_after_an_hour() -> None:

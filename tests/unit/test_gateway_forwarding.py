@@ -7,7 +7,7 @@ import json
 import pytest
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.tenants.totals import TenantTotals
-from lnamespace.kube.media_types import APPLY_PATCH
+from lnamespace.kube.media_types import APPLY_PATCH, MERGE_PATCH
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 from tests.unit.support.forwarded import Tenant, forwarding
@@ -270,3 +270,30 @@ async def test_an_empty_patch_keeps_its_content_type() -> None:
         sent.refuse(400, "BadRequest")
         async with asyncio.timeout(DEADLINE):
             assert (await asked).status == 400
+
+
+@pytest.mark.parametrize(
+    ("removed", "sent"),
+    [
+        ({"annotations": None}, {"annotations": {"a": None}}),
+        ({"labels": None, "name": "r"}, {"labels": {LABEL: "acme", "b": None}, "name": "acme-r"}),
+    ],
+)
+async def test_the_last_label_or_annotation_is_removed_by_its_name(
+    removed: dict[str, None], sent: dict[str, object]
+) -> None:
+    """`kubectl annotate clusterrole NAME KEY-` removes all annotations; some are hidden."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    async with forwarding() as tenant:
+        body = json.dumps({"metadata": removed}).encode()
+        asked = tenant.ask("PATCH", f"{path}/r", body, content_type=MERGE_PATCH)
+        read = await tenant.platform.next("GET")
+        kept = {"lcluster.tenancy.loblaw.digital/original": "x", "a": "1"}
+        metadata = {"name": "acme-r", "labels": {LABEL: "acme", "b": "2"}, "annotations": kept}
+        stored = {"kind": "ClusterRole", "metadata": metadata}
+        read.answer(stored)
+        written = await tenant.platform.next("PATCH")
+        assert written.json == {"metadata": sent}
+        written.answer(stored)
+        async with asyncio.timeout(DEADLINE):
+            assert (await asked).status == 200

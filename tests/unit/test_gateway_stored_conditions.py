@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.errors import ClusterError, Conflict, NotFound, ServerFault
+from lnamespace.errors import ClusterError, Conflict, NotFound
 from lnamespace.gateway.tenants.stored_conditions import NEVER, StoredConditions
+from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.admission import (
@@ -119,6 +120,10 @@ async def test_a_conflict_on_an_object_stops_no_other_object() -> None:
     ("said", "left"),
     [
         ("etcdserver: request is too large", NEVER),
+        (
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max",
+            NEVER,
+        ),
         ("etcdserver: leader changed", mutating_expression(TenantView("acme"))),
     ],
 )
@@ -126,7 +131,7 @@ async def test_an_object_without_room_for_the_condition_is_asked_about_nothing(
     said: str, left: str
 ) -> None:
     """Its tenant filled it up to what etcd takes, and it did what an earlier version let it do."""
-    fault = ServerFault(said, status=500)
+    fault = error_of(500, msgspec.json.encode({"message": said}))
     patched = await renewed(Stored({POLICIES: [policy("acme-a", condition("true"))]}, fault=fault))
     assert patched[f"{POLICIES}/acme-a"][-1]["value"] == left
 

@@ -131,3 +131,25 @@ async def test_a_malformed_response_to_a_profile_write_is_reported_as_a_problem(
     async with asyncio.timeout(DEADLINE):
         await asked
     assert "cannot be read" in profiles.problem
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("etcdserver: request is too large", errors.NoRoom),
+        ("Internal error occurred: etcdserver: request is too large", errors.NoRoom),
+        (
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3",
+            errors.NoRoom,
+        ),
+        ("etcdserver: leader changed", errors.ServerFault),
+        (
+            'failed calling webhook "a.b.c": etcdserver: request is too large',
+            errors.ServerFault,
+        ),
+    ],
+)
+def test_only_the_words_of_etcd_say_that_an_object_has_no_room(
+    said: str, kind: type[errors.ClusterError]
+) -> None:
+    assert type(error_of(500, json.dumps({"message": said}).encode())) is kind

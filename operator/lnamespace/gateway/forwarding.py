@@ -13,12 +13,14 @@ from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.content import creates_object
+from lnamespace.gateway.objects.emptied import with_named_removals
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import confirm_own_volume
 from lnamespace.gateway.requests.answers import answer_json
 from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.full_definitions import DefinitionRoom
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_total
 from lnamespace.gateway.upstream.requests import Upstream
@@ -66,6 +68,7 @@ class Forwarder:
     upstream: Upstream
     lister: Lister
     watcher: Watcher
+    room: DefinitionRoom | None = None
 
     async def forward(
         self,
@@ -117,7 +120,12 @@ class Forwarder:
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
         basis = await self._basis(call)
-        response, answer = await self._send(call, namespaces, basis, totals)
+        send = partial(self._send, call, namespaces, basis, totals)
+        if self.room and _deletes_definition(call):
+            name = call.view.crd_name_up(call.request.name)
+            response, answer = await self.room.delete(name, send)
+        else:
+            response, answer = await send()
         if basis.conflicts_with_gateway_only(response.status, answer):
             response, answer = await self._send(by_force(call), namespaces, basis, totals)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
@@ -129,12 +137,16 @@ class Forwarder:
     async def _basis(self, call: TenantCall) -> ApplyBasis:
         """Return the stored state that a write depends on; refuse a write of a foreign object."""
         if call.request.verb in READ_VERBS:
-            return ApplyBasis()
+            return ApplyBasis(body=call.exchange.request.body)
         refuse_foreign_write(call.request, call.view)
         refuse_deletion(call.request)
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
-        return replace(basis, requester=await kept_requester(self.upstream, call))
+        return replace(
+            basis,
+            requester=await kept_requester(self.upstream, call),
+            body=await with_named_removals(self.upstream, call),
+        )
 
     async def _send(
         self,
@@ -147,12 +159,12 @@ class Forwarder:
         sent = call.exchange.request
         headers, body = call.headers, b""
         seconds = _CREATION_SECONDS.get(_created_resource(call), 0.0)
-        call.usage.charge_extra(seconds, stored=len(sent.body))
-        if sent.body:
+        call.usage.charge_extra(seconds, stored=len(basis.body))
+        if basis.body:
             content_type, body = request_up(
                 call.request,
                 sent.value("content-type"),
-                sent.body,
+                basis.body,
                 call.view,
                 basis.owned_by_others,
             )
@@ -202,6 +214,11 @@ class Forwarder:
 def _created_resource(call: TenantCall) -> GroupResource | None:
     """Return the resource of the object that a request may create; None if it creates none."""
     return call.request.resource.group_resource if creates_object(call) else None
+
+
+def _deletes_definition(call: TenantCall) -> bool:
+    request = call.request
+    return request.verb == "delete" and request.resource.group_resource == CRDS
 
 
 def _is_namespace(call: TenantCall) -> bool:

@@ -45,6 +45,7 @@ from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.definition_reserves import DefinitionReserves
 from lnamespace.gateway.tenants.failing_converters import FailingConverters
+from lnamespace.gateway.tenants.full_definitions import DefinitionRoom, FullDefinitions
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.gateway.tenants.usage import TenantUsage
@@ -204,6 +205,12 @@ class GatewayParts:
         """Confine what tenants stored through an earlier version as what they store now."""
         await self._run(StoredConditions(self.client, self.names.lcluster_label).run())
 
+    async def keep_room(self, tenants: Tenants) -> None:
+        """Keep the room in definitions without which they could not be marked or deleted."""
+        await self._run(DefinitionReserves(tenants, self.client).run())
+        label = self.names.lcluster_label
+        await self._run(FullDefinitions(tenants, self.client, label).run())
+
     async def sign_for(self, tenants: Tenants) -> None:
         """Sign CertificateSigningRequests of LClusters, where there is a root."""
         if self.root:
@@ -221,6 +228,7 @@ class GatewayParts:
                 upstream,
                 Lister(upstream, self.sealer, self.marked_volumes),
                 Watcher(upstream, self.resume_log, self.marked_volumes),
+                DefinitionRoom(self.client),
             ),
             Reviewer(upstream),
             EscalationCheck(upstream),
@@ -272,7 +280,6 @@ class GatewayParts:
         upstream = self.platform.as_gateway
         converters = FailingConverters(tenants, upstream, self.client)
         await self._run(converters.run())
-        await self._run(DefinitionReserves(tenants, self.client).run())
         in_flight = InFlight(settings.gateway_requests_in_flight)
         server = HttpServer(WebhookHandler(tenants, upstream, in_flight, converters).handle, LIMITS)
         context = own_context(root, service.host)

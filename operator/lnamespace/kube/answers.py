@@ -4,6 +4,7 @@ A proxy or load balancer may answer in the API server's place, with any content.
 are, this module raises nothing but a ClusterError.
 """
 
+import re
 from http.client import responses
 from typing import TypeVar
 
@@ -17,6 +18,15 @@ LONGEST_ADVICE = 30.0
 page once asked for a day, in which no revocation would have been carried out."""
 
 D = TypeVar("D")
+
+_NO_ROOM = re.compile(
+    "(Internal error occurred: )?(etcdserver: request is too large"
+    "|rpc error: code = ResourceExhausted desc = trying to send message larger than max)"
+)
+"""The beginning of what the API server says of an object above 1.5 MiB, or above 2.
+
+Only the beginning of a message is etcd's: tenants write what their webhooks answer.
+"""
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -111,7 +121,7 @@ def _error_type(status: int, answer: _Status) -> type[errors.ClusterError]:
     if answer.reason == "AlreadyExists":
         return errors.AlreadyExists
     if status >= 500:
-        return errors.ServerFault
+        return errors.NoRoom if _NO_ROOM.match(answer.message) else errors.ServerFault
     return {
         401: errors.Unauthenticated,
         403: errors.Forbidden,

@@ -42,11 +42,14 @@ class ApplyBasis:
         them. A conflict about these alone is resolved by applying with force.
     requester
         The requester of a certificate; empty for other kinds.
+    body
+        The body in tenant spelling.
     """
 
     owned_by_others: frozenset[Path] = frozenset()
     added_by_gateway: frozenset[str] = frozenset()
     requester: str = ""
+    body: bytes = b""
 
     def conflicts_with_gateway_only(self, status: int, answer: bytes) -> bool:
         """Return whether a refusal is a conflict about fields that the gateway added alone."""

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from lnamespace.errors import Conflict, NotFound, ServerFault
+from lnamespace.errors import Conflict, NoRoom, NotFound
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
@@ -106,10 +106,8 @@ async def mark(client: Client, name: str, why: str) -> None:
     present = found and found.terminating
     if found is None or (present and present[1].status == "True"):
         return  # it is marked, or the API server has marked it for its deletion
-    try:
-        await _patch(client, name, found, _marked(found, _message(why)))
-    except ServerFault:
-        await _patch(client, name, found, *_room_in(found), _marked(found, _SHORT))
+    in_room = [*_room_in(found), _marked(found, _SHORT)]
+    await _patch(client, name, found, [_marked(found, _message(why))], in_room)
 
 
 async def unmark(client: Client, name: str) -> None:
@@ -123,7 +121,8 @@ async def unmark(client: Client, name: str) -> None:
     found = await _read(client, name)
     if found and found.mark and found.terminating and not found.metadata.deletion_timestamp:
         removed = {"op": "remove", "path": f"/status/conditions/{found.terminating[0]}"}
-        await _patch_in_room(client, name, found, removed, *_reserve_of(found))
+        operations = [removed, *_reserve_of(found)]
+        await _patch(client, name, found, operations, [*_room_in(found), *operations])
 
 
 async def reserve(client: Client, name: str) -> None:
@@ -136,7 +135,26 @@ async def reserve(client: Client, name: str) -> None:
     """
     found = await _read(client, name)
     if found and not found.is_reserved and not found.metadata.deletion_timestamp:
-        await _patch_in_room(client, name, found, *_reserve_of(found))
+        operations = _reserve_of(found)
+        await _patch(client, name, found, operations, [*_room_in(found), *operations])
+
+
+async def make_room(client: Client, name: str) -> bool:
+    """Mark a definition in a few words in place of its reserve, for what its deletion writes.
+
+    Return whether it had no mark before.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses, or there is nothing that could go.
+    """
+    found = await _read(client, name)
+    if found is None or found.metadata.deletion_timestamp:
+        return False
+    operations = [*_room_in(found), _marked(found, _SHORT)]
+    await _patch(client, name, found, operations, operations)
+    return found.mark is None
 
 
 def _marked(found: _MarkedDefinition, message: str) -> dict[str, Any]:
@@ -192,27 +210,24 @@ async def _read(client: Client, name: str) -> _MarkedDefinition | None:
         return None
 
 
-async def _patch_in_room(
-    client: Client, name: str, found: _MarkedDefinition, *operations: dict[str, Any]
-) -> None:
-    """Patch a definition, without its managed fields if it is too long."""
-    try:
-        await _patch(client, name, found, *operations)
-    except ServerFault:
-        await _patch(client, name, found, *_room_in(found), *operations)
-
-
 async def _patch(
-    client: Client, name: str, found: _MarkedDefinition, *operations: dict[str, Any]
+    client: Client,
+    name: str,
+    found: _MarkedDefinition,
+    operations: Sequence[dict[str, Any]],
+    in_room: Sequence[dict[str, Any]],
 ) -> None:
     """Patch the status, by which the API server takes the annotations of a definition too.
 
-    Raises
-    ------
-    ServerFault
-        The definition is too large for etcd, which the API server calls an internal error.
+    Parameters
+    ----------
+    in_room
+        The operations where there is no room for the others.
     """
-    at = "/metadata/resourceVersion"
+    path, at = f"{_path(name)}/status", "/metadata/resourceVersion"
     unchanged = {"op": "test", "path": at, "value": found.metadata.resource_version}
     with suppress(Conflict, NotFound):  # somebody was first; it is looked at again
-        await client.patch_json(f"{_path(name)}/status", [unchanged, *operations])
+        try:
+            await client.patch_json(path, [unchanged, *operations])
+        except NoRoom:
+            await client.patch_json(path, [unchanged, *in_room])

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.errors import ClusterError, Conflict, NotFound, ServerFault
+from lnamespace.errors import ClusterError, Conflict, NoRoom, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
@@ -120,9 +120,9 @@ class StoredConditions:
             return True  # its tenant, or another replica, was first
         except ClusterError as error:
             log.warning("a match condition is not renewed", extra=about | {"error": str(error)})
-            # etcd's words. Any failure of the API server is a 500 too, and what an honest tenant
-            # wrote must not be asked about nothing because of one. The next pass tries it again.
-            return not (isinstance(error, ServerFault) and "too large" in str(error))
+            # For another failure of the API server, what an honest tenant wrote must not be asked
+            # about nothing. The next pass tries it again.
+            return not isinstance(error, NoRoom)
         log.info("a match condition is renewed", extra=about)
         return True
 

@@ -10,7 +10,8 @@
   :mod:`~lnamespace.translate.bodies.text_values` that it quotes.
 - :mod:`~lnamespace.translate.bodies.patches`: each goes up as the kind of patch that it is:
   :mod:`~lnamespace.translate.bodies.json_patch`,
-  :mod:`~lnamespace.translate.bodies.partial_objects`.
+  :mod:`~lnamespace.translate.bodies.partial_objects`,
+  :mod:`~lnamespace.translate.bodies.emptied_maps`.
 - :mod:`~lnamespace.translate.bodies.confined`: objects of confined kinds, decoded entirely.
 - :mod:`~lnamespace.translate.bodies.object_names`: names that only the gateway can check.
 """

@@ -1,0 +1,202 @@
+"""Delete CustomResourceDefinitions that their tenants filled up to what etcd takes.
+
+The API server writes to a definition that is deleted: a time, a finalizer, a condition. One of
+1.5 MiB had no room for these, so neither it nor its LCluster could be deleted.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from lnamespace.errors import ClusterError, NoRoom, NotFound
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.conversion_marks import (
+    make_room,
+    tenant_of_definition,
+    unmark,
+)
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.tenants.totals import Answer
+from lnamespace.kube.answers import decode, error_of
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.model.lnamespace import DeletionPolicy
+from lnamespace.translate.objects.definition_reserve import RESERVE
+
+LARGE = 1024 * 1024
+"""Bytes of a definition above which it may lack the room."""
+EVERY = 5.0
+AGAIN = 60.0
+"""Seconds until a definition that is still there is looked at again."""
+_TRIES = 5
+_CONDITIONS = frozenset({"Established", "NamesAccepted", "Terminating"})
+_SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+log = logging.getLogger(__name__)
+
+
+class _FullMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class _FullVersion(msgspec.Struct, frozen=True):
+    name: str
+    served: bool
+    storage: bool
+
+
+class _FullSpec(msgspec.Struct, frozen=True):
+    versions: tuple[_FullVersion, ...]
+
+
+class _FullCondition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str
+    status: str
+    reason: str = ""
+    last_transition_time: str | None = None
+
+
+class _FullStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[_FullCondition, ...] | None = None
+
+
+class _FullDefinition(msgspec.Struct, frozen=True):
+    metadata: _FullMeta
+    spec: _FullSpec
+    status: _FullStatus = _FullStatus()
+
+
+_definition = msgspec.json.Decoder(_FullDefinition)
+
+
+@dataclass(frozen=True)
+class DefinitionRoom:
+    """The room of a definition for its deletion, which a tenant asks for."""
+
+    client: Client
+
+    async def delete(self, name: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Send a deletion; where the definition has no room for it, make some and send it again."""
+        response, answer = await send()
+        marked = False
+        try:
+            for _ in range(_TRIES):  # others may write it at the same time
+                if not isinstance(error_of(response.status, answer), NoRoom):
+                    break
+                marked |= await make_room(self.client, name)
+                response, answer = await send()
+            if marked and response.status >= 300:
+                await unmark(self.client, name)
+        except ClusterError as error:
+            about = {"definition": name, "error": str(error)}
+            log.warning("a definition has no room for its deletion", extra=about)
+        return response, answer
+
+
+@dataclass
+class FullDefinitions:
+    """The large definitions of LClusters that are deleted.
+
+    Nobody needs what is in them, so it is removed; the controller deletes them. Every replica does
+    so, and the first one wins.
+
+    Parameters
+    ----------
+    label
+        The key of the label whose value is the tenant.
+    """
+
+    tenants: Tenants
+    client: Client
+    label: str
+    now: Callable[[], float] = time.monotonic
+    _due: dict[str, float] = field(default_factory=dict)
+    """When each definition is looked at: most are gone before."""
+
+    async def run(self) -> None:
+        """Look for such definitions for ever."""
+        while True:
+            await self.look()
+            await asyncio.sleep(EVERY)
+
+    async def look(self) -> None:
+        """Empty the large definitions of LClusters that have been deleted for some seconds."""
+        present = {
+            name
+            for tenant in self.tenants
+            if _ends(tenant)
+            for name in self.tenants.definitions_of(tenant.name)
+            if tenant_of_definition(name) == tenant.name
+        }
+        now = self.now()
+        self._due = {name: self._due.get(name, now + EVERY) for name in present}
+        for name in sorted(name for name, at in self._due.items() if at <= now):
+            self._due[name] = now + AGAIN
+            try:
+                await empty(self.client, name, self.label)
+            except ClusterError as error:
+                about = {"definition": name, "error": str(error)}
+                log.warning("a definition may have no room for its deletion", extra=about)
+
+
+def _ends(tenant: ServedTenant) -> bool:
+    """Return whether the definitions of a tenant are to be deleted."""
+    return tenant.terminating and tenant.cluster.spec.deletion_policy is not DeletionPolicy.RETAIN
+
+
+async def empty(client: Client, name: str, label: str) -> None:
+    """Remove from a large definition whatever a tenant can make long.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    path = CUSTOM_RESOURCE_DEFINITION.path(name)
+    try:
+        raw = await client.get(path)
+        if len(raw) < LARGE:
+            return
+        found = decode(_definition, raw)
+        answer = await client.patch(path, msgspec.json.encode(_emptied(found, label)))
+        kept = decode(_definition, answer)
+        await client.patch(f"{path}/status", msgspec.json.encode(_emptied_status(kept)))
+    except NotFound:
+        return
+    log.info("a large definition of a deleted LCluster is emptied", extra={"definition": name})
+
+
+def _emptied(found: _FullDefinition, label: str) -> dict[str, Any]:
+    """Return the merge patch for all but the status."""
+    metadata = found.metadata
+    return {
+        "metadata": {
+            "resourceVersion": metadata.resource_version,
+            "labels": dict.fromkeys(metadata.labels.keys() - {label}),
+            "annotations": dict.fromkeys(metadata.annotations.keys() - {RESERVE}),
+            # One empty entry is how a client forgets who owns which field.
+            "managedFields": [{}],
+        },
+        "spec": {
+            "names": {"categories": None, "shortNames": None},
+            "versions": [
+                {"name": each.name, "served": each.served, "storage": each.storage}
+                | {"schema": _SCHEMA}
+                for each in found.spec.versions
+            ],
+        },
+    }
+
+
+def _emptied_status(found: _FullDefinition) -> dict[str, Any]:
+    """Return the merge patch for the status: of each type the first condition, which counts."""
+    listed = reversed(found.status.conditions or ())
+    first = {each.type: each for each in listed if each.type in _CONDITIONS}
+    return {"status": {"conditions": [msgspec.to_builtins(each) for each in first.values()]}}
