@@ -84,6 +84,22 @@ async def test_a_request_that_parsers_could_read_differently_is_refused(sent: by
         assert (await exchange_raw(port, sent)).startswith(b"HTTP/1.1 400 ")
 
 
+async def test_a_trailer_is_no_header() -> None:
+    """A proxy in front that judges headers does not see it; nor does net/http take it for one."""
+    seen: list[tuple[str, str]] = []
+
+    async def handler(exchange: Exchange) -> None:
+        seen.extend(exchange.request.headers)
+        await exchange.answer(200, (), exchange.request.body)
+
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    async with serving(handler) as port:
+        sent = head + b"2\r\n{}\r\n0\r\nImpersonate-User: alice\r\nAuthorization: Bearer x\r\n\r\n"
+        answer = await exchange_raw(port, sent)
+    assert answer.endswith(b"{}")
+    assert dict(seen).keys() == {"host", "transfer-encoding", "connection"}
+
+
 async def test_headers_and_bodies_have_limits() -> None:
     async with serving(limits=ServerLimits(head=500, body=100, finish=0.1)) as port:
         long = b"GET /" + b"a" * 600 + b" HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -23,7 +23,7 @@ class ArrivingRequest:
     Each method raises UnacceptableRequest where the request can only be refused.
     """
 
-    __slots__ = ("_body", "_headers", "_limits", "_parts", "_target", "head_size")
+    __slots__ = ("_body", "_headers", "_limits", "_parts", "_target", "head_complete", "head_size")
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
@@ -32,6 +32,7 @@ class ArrivingRequest:
         self._body = bytearray()
         """Not a list of its parts: a chunk of 2 bytes would take 60."""
         self._parts = 0
+        self.head_complete = False
         self.head_size = 0
         """Bytes of memory that the target and the headers take."""
 
@@ -41,8 +42,9 @@ class ArrivingRequest:
         self._grow(len(part))
 
     def add_header(self, name: bytes, value: bytes) -> None:
-        """Append a header."""
-        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+        """Append a header; drop one that follows the body, which says nothing about the request."""
+        if not self.head_complete:
+            self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
         self._grow(len(name) + len(value) + HEADER_SIZE)
 
     def _grow(self, size: int) -> None:

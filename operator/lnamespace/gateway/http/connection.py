@@ -159,6 +159,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Answer ``Expect: 100-continue``, and refuse any other expectation."""
+        self._request.head_complete = True
         if self._request.expects_continue():
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
