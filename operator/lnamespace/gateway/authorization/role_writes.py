@@ -54,8 +54,8 @@ class EscalationCheck:
         content_type = sent.value("content-type")
         if call.writes_last_applied and media_type_of(content_type) == APPLY_PATCH:
             # Such an apply conflicts with itself. The write refuses conflicts with others.
-            call = replace(call, request=call.with_parameter("force", "true"))
-        request = call.with_parameter("dryRun", "All")
+            call = replace(call, request=call.request.with_parameters(("force", "true")))
+        request = call.request.with_parameters(("dryRun", "All"))
         content_type, body = request_up(request, content_type, sent.body, call.view)
         manager = manager_of(sent.value("user-agent"), content_type)
         target = upstream_target(request, call.view, default_manager=manager)

@@ -31,15 +31,8 @@ class Part:
 
     def target(self, view: TenantView, parameters: Query = (), continue_: str = "") -> str:
         """Return the URL upstream; ``parameters`` replace those of the client."""
-        request = with_parameters(self.request, parameters)
+        request = self.request.with_parameters(*parameters)
         return upstream_target(request, view, listed=self.listed, upstream_continue=continue_)
-
-
-def with_parameters(request: ResourceRequest, parameters: Query) -> ResourceRequest:
-    """Return a request with other values of some parameters; an empty value removes one."""
-    names = {name for name, _ in parameters}
-    kept = tuple(each for each in request.query if each[0] not in names)
-    return replace(request, query=(*kept, *(each for each in parameters if each[1])))
 
 
 def namespace_part(request: ResourceRequest, namespace: str, view: TenantView) -> Part:
@@ -101,7 +94,7 @@ def nothing_of(request: ResourceRequest) -> ResourceRequest:
     """
     selectors = [value for name, value in request.query if name == "fieldSelector" and value]
     selectors.append(str(FieldTerm("metadata.namespace", request.namespace)))
-    asked = with_parameters(request, (("fieldSelector", ",".join(selectors)),))
+    asked = request.with_parameters(("fieldSelector", ",".join(selectors)))
     return replace(asked, namespace=DEFAULT_NAMESPACE)
 
 

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 import msgspec
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
-from lnamespace.model.names import ACCOUNT_BINDING, SUDOERS_BINDING, USERS_BINDING
+from lnamespace.model.names import NAMESPACE_BINDINGS
 from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.rbac.objects import decode_binding
 from lnamespace.translate.protocol.numbers import is_version
-
-BINDINGS = frozenset({USERS_BINDING, SUDOERS_BINDING, ACCOUNT_BINDING})
-"""The RoleBindings in an LNamespace's Namespace: of its users, and of sudo in both layouts."""
 
 _KINDS = frozenset(SubjectKind)
 _LAG = 10.0
@@ -92,7 +89,7 @@ class NamespaceRights:
             The newest version of any RoleBinding, for a deletion, which has no version of its own.
         """
         item = new or old
-        if item is None or item.name not in BINDINGS or not item.namespace:
+        if item is None or item.name not in NAMESPACE_BINDINGS or not item.namespace:
             return
         bindings = self._bindings.setdefault(item.namespace, {})
         if new:

@@ -14,7 +14,6 @@ import msgspec
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.lists.empty_answers import accepted_form
-from lnamespace.gateway.lists.parts import with_parameters
 from lnamespace.translate.discovery.groups import NAMESPACED, DiscoveredGroup
 from lnamespace.translate.names.tenant_view import NAMESPACES
 from lnamespace.translate.protocol.list_options import confirm_list_options
@@ -134,7 +133,7 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
         selector = f"{own},{theirs}" if theirs else own
         parameters = (*parameters, ("fieldSelector", selector))
     path = "".join(f"/{encode_segment(each)}" for each in (*segments, resource.plural))
-    query = with_parameters(request, parameters).query
+    query = request.with_parameters(*parameters).query
     return f"{path}?{encode_query(query)}" if query else path
 
 

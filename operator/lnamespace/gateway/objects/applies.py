@@ -95,4 +95,4 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
 
 def by_force(call: TenantCall) -> TenantCall:
     """Return an apply that wins all conflicts."""
-    return replace(call, request=call.with_parameter("force", "true"))
+    return replace(call, request=call.request.with_parameters(("force", "true")))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.http.exchange import Exchange
@@ -83,11 +83,6 @@ class TenantCall:
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; empty without it."""
         return next((value for key, value in self.request.query if key == name), "")
-
-    def with_parameter(self, name: str, value: str) -> ResourceRequest:
-        """Return the request with another value of a parameter of the query."""
-        query = tuple(each for each in self.request.query if each[0] != name)
-        return replace(self.request, query=(*query, (name, value)))
 
     @property
     def writes_last_applied(self) -> bool:

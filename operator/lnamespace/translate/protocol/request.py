@@ -83,6 +83,12 @@ class ResourceRequest:
         is_namespace = self.resource.group_resource == GroupResource("", "namespaces")
         return self.name if is_namespace else self.namespace
 
+    def with_parameters(self, *parameters: tuple[str, str]) -> "ResourceRequest":
+        """Return the request with other values of some parameters; an empty value removes one."""
+        names = {name for name, _ in parameters}
+        kept = tuple(each for each in self.query if each[0] not in names)
+        return replace(self, query=(*kept, *(each for each in parameters if each[1])))
+
     def parameter(self, key: str) -> str | None:
         """Return the first value of a query parameter, or None."""
         return _parameter(self.query, key)
