@@ -228,7 +228,7 @@ def test_a_deleted_or_weakened_policy_is_reported(
         assert "it is not there" in log
         assert "it was changed: webhooks[0].objectSelector" in log
         admin.patch(CONFIGURATIONS[0], [ASKED_ALWAYS], JSON_PATCH)
-        release.upgrade(RESERVED, QUOTA)
+        release.upgrade(RESERVED)
         eventually(lambda: not missing(watcher))
         assert "cannot be compared" not in watcher.log()
     finally:
