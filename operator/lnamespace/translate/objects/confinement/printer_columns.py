@@ -19,15 +19,16 @@ from lnamespace.translate.objects.confinement.rules import (
 MAX_COLUMNS = 32
 MAX_PATH = 1024
 _NAME = r"(?:[^\s.,'\"\[\](){}@$?=<>!\\]|\\.)+"
-_INDEX = r"\[(?:\*|-?\d*(?::-?\d*){0,2}|'[^']*')\]"
+_KEY = rf"'{_NAME}(?:\.{_NAME})*'"
+_INDEX = rf"\[(?:\*|-?\d*(?::-?\d*){{0,2}}|{_KEY})\]"
 _PLAIN = rf"(?:\.{_NAME}|{_INDEX})"
-_OPERAND = rf"(?:\"[^\"\\]*\"|'[^'\\]*'|[+-]?[\d.]+|true|false|@{_PLAIN}*)"
+_OPERAND = rf"(?:\"[^\"\\]*\"|'[^'\\]*'|[+-]?\d+(?:\.\d+)?|true|false|@{_PLAIN}*)"
 _FILTER = rf"\[\?\( *{_OPERAND} *(?:(?:==|!=|<=|>=|<|>) *{_OPERAND} *)?\)\]"
-SIMPLE = rf"^\.(?:{_NAME})?(?:{_PLAIN}|{_FILTER})* *$"
+SIMPLE = rf"^\.(?:{_NAME}(?:{_PLAIN}|{_FILTER})*)? *$"
 """The paths that find no value twice, as people write them; the chart has it too.
 
 They have no unions, no descents (``..``), which keep what is below once for each level, and no
-templates.
+templates. The API server parses a key in quotes as a path: ``['.a']`` is a descent.
 """
 _is_simple = re.compile(SIMPLE, re.ASCII).fullmatch
 _COLUMNS = ("spec", "versions", "*", "additionalPrinterColumns")
