@@ -297,3 +297,15 @@ async def test_the_last_label_or_annotation_is_removed_by_its_name(
         written.answer(stored)
         async with asyncio.timeout(DEADLINE):
             assert (await asked).status == 200
+
+
+async def test_a_removal_of_all_labels_is_not_lost_where_they_cannot_be_read() -> None:
+    """A patch of nothing was sent in its place, and answered as if it had removed them."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    body = json.dumps({"metadata": {"labels": None}}).encode()
+    async with forwarding() as tenant:
+        asked = tenant.ask("PATCH", f"{path}/r", body, content_type=MERGE_PATCH)
+        read = await tenant.platform.next("GET")
+        read.refuse(500, "InternalError")
+        async with asyncio.timeout(DEADLINE):
+            assert (await asked).status == 503

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from lnamespace.errors import ClusterError
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.http.exchange import Exchange
 from lnamespace.gateway.http.limits import ServerLimits
@@ -17,6 +18,7 @@ from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.refusals import unavailable
 from lnamespace.gateway.requests.answer_encoders import answer_encoder
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.requests.calls import TenantCall
@@ -90,6 +92,8 @@ async def forwarding(
                 await forwarder.forward(call, namespaces, totals)
             except Refused as refused:
                 await refuse(exchange, refused)
+            except ClusterError:
+                await refuse(exchange, unavailable())
 
         gateway = HttpServer(handle, ServerLimits(finish=0.1))
         address = await gateway.start(Address("127.0.0.1", 0))

@@ -10,6 +10,7 @@ from lnamespace.gateway.authorization.secondary_checks import (
 )
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.requests.emptied import with_named_removals
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
@@ -56,7 +57,8 @@ class EscalationCheck:
             # Such an apply conflicts with itself. The write refuses conflicts with others.
             call = replace(call, request=call.request.with_parameters(("force", "true")))
         request = call.request.with_parameters(("dryRun", "All"))
-        content_type, body = request_up(request, content_type, sent.body, call.view)
+        body = await with_named_removals(self.upstream, call)
+        content_type, body = request_up(request, content_type, body, call.view)
         manager = manager_of(sent.value("user-agent"), content_type)
         target = upstream_target(request, call.view, default_manager=manager)
         headers = (*call.headers, ("content-type", content_type))
