@@ -34,7 +34,28 @@ def written(schema: Schema) -> Any:
     return sent(CRDS, "patch", "application/merge-patch+json", body)
 
 
+def in_turn(levels: int, schema: Schema) -> Schema:
+    """Return a schema below levels of which each is there by default."""
+    for _ in range(levels):
+        schema = with_members(a=schema) | {"default": {}}
+    return schema
+
+
 SHORT, LONG = text(MAX_ITEM // 2), text(MAX_ITEM + 1)
+SOURCES = {
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared"},
+    "rbd": {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"},
+    "scaleIO": {"fsType": "xfs", "storageMode": "ThinProvisioned"},
+    "iscsi": {"iscsiInterface": "default"},
+} | {f"{name}Ref": {"name": ""} for name in ("a", "b", "c", "d", "e", "f", "g", "h", "i")}
+"""The defaults of a pod's volume, as generators write them into many kinds."""
+VOLUME = with_members(
+    **{
+        source: with_members(**{key: {"default": value} for key, value in members.items()})
+        for source, members in SOURCES.items()
+    }
+)
+NUMBER = {"type": "integer", "default": 0}
 
 
 @pytest.mark.parametrize(
@@ -45,6 +66,8 @@ SHORT, LONG = text(MAX_ITEM // 2), text(MAX_ITEM + 1)
         with_members(a=listed(with_members(b=listed(with_members(c=SHORT))))),
         with_members(a=with_members(b=with_members()) | {"default": {"b": {}}}),
         with_members(a=mapped(SHORT)),
+        with_members(a=listed(VOLUME)),
+        pytest.param(with_members(a=listed(in_turn(8, text(100)))), id="one below the other"),
         with_members(a=listed(with_members(b={"type": "string", "default": None}))),
         with_members(a={"x-kubernetes-preserve-unknown-fields": True}),
         {},
@@ -82,6 +105,14 @@ def test_the_defaults_that_people_write_are_taken(schema: Schema) -> None:
         pytest.param(
             with_members(a=listed(with_members(c=SHORT)) | {"default": [{}] * 3000}),
             id="items of a default of the whole object",
+        ),
+        pytest.param(
+            with_members(a=listed(with_members(**{f"a{each}": NUMBER for each in range(99)}))),
+            id="many short members",
+        ),
+        pytest.param(
+            with_members(a=listed(with_members(a=listed({}) | {"default": [0] * 400}))),
+            id="a default of many short items",
         ),
         pytest.param(with_members(a=text(MAX_OBJECT)), id="the whole object"),
     ],

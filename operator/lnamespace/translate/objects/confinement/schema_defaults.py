@@ -13,7 +13,6 @@ from msgspec.json import encode
 
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
-    Object,
     Path,
     RefusingRule,
     parents,
@@ -23,6 +22,8 @@ MAX_ITEM = 1024
 """Bytes that the defaults may add to one item of a list or one value of a map."""
 MAX_OBJECT = 1024 * 1024
 """Bytes that they may add to one object."""
+_EACH = 16
+"""Bytes that each value counts besides its text: a map of short members takes far more memory."""
 SCHEMA: Path = ("spec", "versions", "*", "schema", "openAPIV3Schema")
 
 
@@ -50,7 +51,9 @@ class BoundedDefaults(RefusingRule):
 
 def has_default(keys: Path, value: Any) -> bool:
     """Return whether a part of a schema, at some keys below it, has a default."""
-    return "default" in keys or any("default" in (each or ()) for each in _filled(value))
+    return "default" in keys or any(
+        isinstance(each, dict) and "default" in each for each in _values_in(value)
+    )
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,12 @@ class _Added:
         properties = schema.get("properties")
         for key, below in properties.items() if isinstance(properties, dict) else ():
             found = cls.of(below)
-            to_object += found.to_object + found.by_default(below, key)
+            to_object += max(found.to_object, found.by_default(below, key))
             to_part = max(to_part, found.to_part)
             to_item = max(to_item, found.to_item)
         for key in ("items", "additionalProperties"):
             found = cls.of(schema.get(key))
-            each = found.to_object + found.by_default(schema.get(key))
+            each = max(found.to_object, found.by_default(schema.get(key)))
             to_part = max(to_part, each, found.to_part)
             to_item = max(to_item, each, found.to_item)
         return cls(to_object, max(to_object, to_part), to_item)
@@ -94,15 +97,19 @@ class _Added:
         """Return what the default of the schema itself adds, with the defaults inside of it."""
         if not isinstance(schema, dict) or "default" not in schema:
             return 0
-        written = schema["default"]
-        return len(key) + len(encode(written)) + self.to_part * sum(1 for _ in _filled(written))
+        values = tuple(_values_in(schema["default"]))
+        written = len(key) + len(encode(schema["default"])) + _EACH * len(values)
+        return written + self.to_part * sum(1 for each in values if _is_filled(each))
 
 
-def _filled(value: Any) -> Iterator[Object | None]:
-    """Yield the objects and nulls in a value, itself included: defaults fill them."""
-    if value is None or isinstance(value, dict):
-        yield value
-    members = value.values() if isinstance(value, dict) else value
+def _is_filled(value: Any) -> bool:
+    """Return whether defaults are written into a value, or in its place."""
+    return value is None or isinstance(value, dict)
+
+
+def _values_in(value: Any) -> Iterator[Any]:
+    """Yield the values in a value, itself included."""
+    yield value
     if isinstance(value, dict | list):
-        for each in members:
-            yield from _filled(each)
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _values_in(each)
