@@ -197,6 +197,13 @@ def test_another_instance_differs_from_the_default_only_in_names(
     check_difference("other-instance", objects(default), made)
 
 
+def test_the_webhook_leaves_out_the_controller_by_its_own_name(cluster: Cluster) -> None:
+    """In a namespace named as the kind it left out an account of the namespace `lclusters`."""
+    made = rendered(cluster, *GATEWAY, "--namespace=lnamespaces")
+    assert "!= 'system:serviceaccount:lnamespaces:lnamespace-controller' && !authorizer" in made
+    assert "system:serviceaccount:lclusters:" not in made
+
+
 def test_name_values_change_only_the_names_of_accounts_webhook_and_ledger(
     default: str, cluster: Cluster
 ) -> None:
