@@ -667,3 +667,13 @@ def test_only_a_list_of_one_part_states_the_remaining_item_count() -> None:
     assert merged["metadata"]["remainingItemCount"] == 3
     both = msgspec.json.decode(merge_pages([read_page(page), read_page(page)], "more"))
     assert "remainingItemCount" not in both["metadata"]
+
+
+async def test_a_namespace_that_is_revoked_twice_at_one_version_has_both_events() -> None:
+    """The version of a deletion is that of the newest RoleBinding: the second had no place."""
+    watch = MergedWatch(WatchRequest("k", "5"), Behind().open, ResumeLog())
+    watch.begin([])
+    for _ in range(2):
+        watch.send_last("a", event("DELETED", 20))
+    assert await take(watch.lines(), 2) == [("DELETED", "20")] * 2
+    watch.close()

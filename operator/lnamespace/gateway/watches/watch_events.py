@@ -63,7 +63,7 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         self._order = count()
         self._bytes = 0
         self._behind: dict[str, asyncio.TimerHandle] = {}
-        self._revoked: dict[str, int] = {}
+        self._revoked: dict[str, tuple[int, int]] = {}
         """The place of the last event of a namespace that was revoked, while it waits."""
 
     def hold_back(self, namespace: str) -> None:
@@ -122,15 +122,16 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         position = int(item.version) if is_version(item.version) else 0
         # A Namespace that joins again is older than the binding that ended the rights: its ADDED
         # came before the DELETED, and the client lost it.
-        position = max(position, self._revoked.get(item.namespace, 0))
+        revoked, _ = self._revoked.get(item.namespace, (0, 0))
+        place = (max(position, revoked), next(self._order))
         if item.last:
-            self._revoked[item.namespace] = position
-        heappush(self._sorted, (position, next(self._order), item))
+            self._revoked[item.namespace] = place
+        heappush(self._sorted, (*place, item))
         self._bytes += len(item.line)
 
     def _get(self) -> QueuedEvent:
-        position, _, item = heappop(self._sorted)
-        if item.last and self._revoked[item.namespace] == position:
+        *place, item = heappop(self._sorted)
+        if item.last and self._revoked[item.namespace] == tuple(place):
             del self._revoked[item.namespace]
         self._bytes -= len(item.line)
         return item
