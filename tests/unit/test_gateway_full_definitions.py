@@ -42,6 +42,10 @@ def definition(**changed: Any) -> dict[str, Any]:
         "group": "acme-shop.example.com",
         "names": {"plural": "carts", "kind": "Cart", "shortNames": ["c"], "categories": ["all"]},
         "versions": [VERSION | {"schema": SCHEMA, "additionalPrinterColumns": [{"name": "a"}]}],
+        "conversion": {
+            "strategy": "Webhook",
+            "webhook": {"conversionReviewVersions": ["v1", "a"], "clientConfig": {"url": "b"}},
+        },
     }
     conditions = [
         {"type": "Terminating", "status": "True", "reason": "ConversionFails", "message": "m"},
@@ -128,6 +132,7 @@ async def test_a_large_definition_of_a_deleted_lcluster_keeps_nothing_of_its_ten
     assert metadata["managedFields"] == [{}]
     assert spec["names"] == {"plural": "carts", "kind": "Cart"}
     assert spec["versions"] == [VERSION | {"schema": SCHEMA}]
+    assert spec["conversion"] == {"strategy": "None"}, "lists and paths of a webhook are long too"
     conditions = server.stored["status"]["conditions"]
     assert {each["type"]: (each["status"], each["reason"]) for each in conditions} == {
         "Terminating": ("True", "ConversionFails"),

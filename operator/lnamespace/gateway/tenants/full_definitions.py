@@ -186,6 +186,7 @@ def _emptied(found: _FullDefinition, label: str) -> dict[str, Any]:
         },
         "spec": {
             "names": {"categories": None, "shortNames": None},
+            "conversion": {"strategy": "None", "webhook": None},
             "versions": [
                 {"name": each.name, "served": each.served, "storage": each.storage}
                 | {"schema": _SCHEMA}
