@@ -26,6 +26,8 @@ NAME = "carts.acme-shop.example.com"
 PATH = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
 LONG = "x" * LARGE
 VERSION = {"name": "v1", "served": True, "storage": True}
+EARLIER = {"name": "v1beta1", "served": True, "storage": False}
+UNUSED = {"name": "v2", "served": True, "storage": False}
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 
@@ -41,7 +43,10 @@ def definition(**changed: Any) -> dict[str, Any]:
     spec = {
         "group": "acme-shop.example.com",
         "names": {"plural": "carts", "kind": "Cart", "shortNames": ["c"], "categories": ["all"]},
-        "versions": [VERSION | {"schema": SCHEMA, "additionalPrinterColumns": [{"name": "a"}]}],
+        "versions": [
+            VERSION | {"schema": SCHEMA, "additionalPrinterColumns": [{"name": "a"}]},
+            *({**each, "schema": SCHEMA} for each in (EARLIER, UNUSED)),
+        ],
         "conversion": {
             "strategy": "Webhook",
             "webhook": {"conversionReviewVersions": ["v1", "a"], "clientConfig": {"url": "b"}},
@@ -53,7 +58,8 @@ def definition(**changed: Any) -> dict[str, Any]:
         {"type": "Mine", "status": "True"},
         {"type": "Established", "status": "True"},
     ]
-    return {"metadata": metadata, "spec": spec, "status": {"conditions": conditions}} | changed
+    status = {"conditions": conditions, "storedVersions": ["v1beta1", "v1"]}
+    return {"metadata": metadata, "spec": spec, "status": status} | changed
 
 
 @dataclass
@@ -131,7 +137,8 @@ async def test_a_large_definition_of_a_deleted_lcluster_keeps_nothing_of_its_ten
     assert metadata["finalizers"] == ["example.com/mine"], "whoever waits for it still does"
     assert metadata["managedFields"] == [{}]
     assert spec["names"] == {"plural": "carts", "kind": "Cart"}
-    assert spec["versions"] == [VERSION | {"schema": SCHEMA}]
+    versions = [each | {"schema": SCHEMA} for each in (VERSION, EARLIER)]
+    assert spec["versions"] == versions, "those in which no object is stored can be thousands"
     assert spec["conversion"] == {"strategy": "None"}, "lists and paths of a webhook are long too"
     conditions = server.stored["status"]["conditions"]
     assert {each["type"]: (each["status"], each["reason"]) for each in conditions} == {
