@@ -560,6 +560,7 @@ def deepest_managed_fields(item: Object) -> bytes:
     return json.dumps(shown, separators=(",", ":")).encode().replace(b'"metadata":{', deep, 1)
 
 
+@pytest.mark.thorough
 def test_deeply_nested_managed_fields_do_not_prevent_revocation(
     tenants: Tenants, rights: Rights, alice: Person, admin: Api
 ) -> None:

@@ -133,6 +133,7 @@ def test_the_chart_can_be_installed_into_an_empty_cluster(
     assert admin.get(release.crd)["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
+@pytest.mark.thorough
 def test_an_upgrade_under_load_refuses_no_request(
     release: Instance, admin: Api, alice: Person, rights: Rights, measurements: Measurements
 ) -> None:

@@ -135,6 +135,7 @@ def test_a_delayed_creation_gives_a_recreated_lnamespace_only_its_own_rights(
     eventually(lambda: records(admin, gone) in ([], [f"{gone}.1.apply", f"{gone}.delete"]))
 
 
+@pytest.mark.thorough
 def test_a_sudoer_of_two_lnamespaces_keeps_sudo_when_the_older_is_deleted(
     tenants: Tenants, admin: Api, rights: Rights
 ) -> None:

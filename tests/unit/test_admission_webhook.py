@@ -163,7 +163,8 @@ async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
         assert await running.ends() == 128 + signal.SIGTERM
 
 
-@pytest.mark.parametrize("keep", [True, pytest.param(False, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("keep", [True, False])
 async def test_a_certificate_renewal_under_load_refuses_no_request(
     tmp_path: Path, *, keep: bool
 ) -> None:
