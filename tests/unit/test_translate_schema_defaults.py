@@ -130,11 +130,17 @@ def test_defaults_that_multiply_are_refused(schema: Schema) -> None:
         (SCHEMA, with_members(a=listed(with_members(b=LONG))), False),
         (f"{SCHEMA}/properties/a", listed(with_members(b=SHORT)), False),
         (f"{SCHEMA}/properties/a/items/properties/b/default", "x", False),
+        (f"{SCHEMA}/properties/a/default", "x", True),
+        (f"{SCHEMA}/properties/a/properties/b/default", 7, True),
+        (f"{SCHEMA}/properties/a/default", {}, False),
+        (f"{SCHEMA}/properties/a/default", None, False),
+        (f"{SCHEMA}/properties/items/items/default", "x", False),
+        (f"{SCHEMA}/properties/a/additionalProperties/default", "x", False),
         (f"{SCHEMA}/properties/a/description", "x", True),
         ("/spec/versions/-", {"name": "v2", "schema": {"openAPIV3Schema": LONG}}, True),
     ],
 )
-def test_a_json_patch_adds_defaults_with_the_whole_schema_only(
+def test_a_json_patch_adds_defaults_that_multiply_with_the_whole_schema_only(
     path: str, value: Any, taken: bool
 ) -> None:
     """One after the other they have any sum."""

@@ -28,6 +28,7 @@ from lnamespace.translate.objects.confinement.schema_defaults import (
     SCHEMA,
     BoundedDefaults,
     has_default,
+    is_added_once,
 )
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import bad_request
@@ -153,8 +154,8 @@ class _Operation:
     def _refuse_default(self, subject: ConfinedBody) -> None:
         """Refuse to add defaults to a schema one by one: only their sum has a bound."""
         below = self.path[len(SCHEMA) :] if _begins(self.path, SCHEMA) else ()
-        adds = self.body.get("op") in ("add", "replace")
-        if below and adds and has_default(below, self.body.get("value")):
+        adds, value = self.body.get("op") in ("add", "replace"), self.body.get("value")
+        if below and adds and has_default(below, value) and not is_added_once(below, value):
             raise subject.refuse(field_of(SCHEMA), "replace all of a schema that has defaults")
 
     def _refuse_pinned(self, rule: PinnedField, subject: ConfinedBody) -> None:

@@ -49,6 +49,20 @@ class BoundedDefaults(RefusingRule):
                     raise subject.refuse("spec.versions.schema.openAPIV3Schema", why)
 
 
+def is_added_once(keys: Path, value: Any) -> bool:
+    """Return whether a default, at some keys below a schema, is added to an object only once.
+
+    All of these together are no longer than the definition. Kubernetes' conformance specs patch
+    such a default.
+    """
+    return (
+        keys[-1:] == ("default",)
+        and len(keys) % 2 == 1
+        and all(each == "properties" for each in keys[:-1:2])
+        and isinstance(value, str | int | float)
+    )
+
+
 def has_default(keys: Path, value: Any) -> bool:
     """Return whether a part of a schema, at some keys below it, has a default."""
     return "default" in keys or any(
