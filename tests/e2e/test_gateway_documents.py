@@ -12,8 +12,8 @@ import pytest
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.discovery.documents import fetch
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments, DocumentAnswer, DocumentRequest
-from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.kube.connection import Access, connect
 from lnamespace.translate.discovery.openapi_v2_protobuf import CONTENT_TYPE
 from lnamespace.translate.discovery.published import Published

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from lnamespace.gateway.audit import AuditLog, RequestRecord
 from lnamespace.gateway.authentication.logins import Login
-from lnamespace.gateway.http.connection import ClientConnection
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.http.connection import ClientConnection
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import HttpRequest
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.model.names import Names

@@ -16,8 +16,8 @@ from lnamespace.gateway.discovery.documents import (
     TaggedDocument,
 )
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments, DocumentAnswer, DocumentRequest
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.messages import Headers
 from lnamespace.translate.discovery.openapi_v2_protobuf import ACCEPTED, CONTENT_TYPE
 from lnamespace.translate.discovery.published import Published
 from lnamespace.translate.discovery.service_paths import service_path

@@ -5,8 +5,8 @@ import gzip
 import json
 
 import pytest
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.tenants.totals import TenantTotals
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import APPLY_PATCH, MERGE_PATCH
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 

@@ -6,7 +6,6 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.tenants import full_definitions
 from lnamespace.gateway.tenants.full_definitions import (
     AGAIN,
@@ -15,6 +14,7 @@ from lnamespace.gateway.tenants.full_definitions import (
     DefinitionRoom,
     FullDefinitions,
 )
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.client import Client
 from lnamespace.model.lnamespace import DeletionPolicy
 from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE

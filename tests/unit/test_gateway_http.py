@@ -7,17 +7,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.flow import PART
-from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.messages import encode_request_head
-from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.flow import PART
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.messages import encode_request_head
+from lnamespace.http.server import HttpServer
+from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.runtime.addresses import Address
 
 from tests.unit.support.server import DEADLINE
 
 Handler = Callable[[Exchange], Awaitable[None]]
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 async def echo(exchange: Exchange) -> None:
@@ -77,6 +78,10 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
         b"GET / HTTP/1.1\r\nHost: x\r\nA b: c\r\n\r\n",
+        b"\x00\x01\x02\x03\r\n\r\n",
+        b"POST / HTTP/9.9\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        CHUNKED + b"zz\r\n",
     ],
 )
 async def test_a_request_that_parsers_could_read_differently_is_refused(sent: bytes) -> None:
@@ -193,6 +198,22 @@ async def test_an_http_1_0_client_is_answered_without_chunks_and_then_disconnect
     assert b"chunked" not in head
 
 
+@pytest.mark.parametrize("handler", [echo, stream])
+async def test_a_draining_server_closes_each_connection_after_its_next_answer(
+    handler: Handler,
+) -> None:
+    """A client of the gateway kept its connection until it was reset, under a request or not."""
+    server = HttpServer(handler, ServerLimits(finish=0.1))
+    address = await server.start(Address("127.0.0.1", 0))
+    server.drain()
+    reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+    writer.write(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    async with asyncio.timeout(DEADLINE):
+        assert b"\r\nConnection: close\r\n" in await reader.read()
+    writer.close()
+    await server.stop()
+
+
 @pytest.mark.parametrize("status", [204, 304])
 async def test_an_answer_without_a_body_ends_with_its_headers(status: int) -> None:
     """A chunk end after `kubectl logs` of a starting pod was read as the next answer."""
@@ -265,10 +286,21 @@ async def test_a_slow_sender_of_a_body_is_disconnected_in_favour_of_others() -> 
         slow.close()
 
 
-async def test_a_request_that_never_ends_is_cut_off() -> None:
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n", id="headers"),
+        pytest.param(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n{", id="a body"),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", id="chunks"
+        ),
+    ],
+)
+async def test_a_request_that_never_ends_is_cut_off(sent: bytes) -> None:
     async with serving(limits=ServerLimits(arrive=0.1, finish=0.1)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        writer.write(sent)
         async with asyncio.timeout(DEADLINE):
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from lnamespace.errors import Unreachable
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.flow import Chunks
-from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.flow import Chunks
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.server import HttpServer
+from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.runtime.addresses import Address
 from lnamespace.runtime.open_files import raise_open_files
 
@@ -343,7 +343,7 @@ def test_an_idle_connection_takes_little_memory(certificates: Path) -> None:
     """This runs in a separate process; asyncio allocates a buffer of 256 KiB per connection."""
     script = """
 import asyncio, ssl, sys
-from lnamespace.gateway.http.server import HttpServer
+from lnamespace.http.server import HttpServer
 from lnamespace.runtime.addresses import Address
 from lnamespace.runtime.memory import shorten_buffers
 

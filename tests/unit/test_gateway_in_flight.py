@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 from lnamespace.gateway.fairness.in_flight import InFlight
-from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.http.limits import ServerLimits
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused

@@ -12,7 +12,7 @@ from lnamespace.gateway.authentication.logins import Authenticator, Login
 from lnamespace.gateway.certificates.authorities import TenantIdentity, make_root
 from lnamespace.gateway.certificates.signing_requests import decode_request, signed_status
 from lnamespace.gateway.certificates.tls import ClientCertificates
-from lnamespace.gateway.http.messages import HttpRequest
+from lnamespace.http.messages import HttpRequest
 from lnamespace.translate.objects.confinement.certificates import OWN_CLIENT_SIGNER
 from lnamespace.translate.protocol.status import Refused
 from msgspec import json

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lnamespace.errors import Forbidden, Unreachable
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts, RequestUsage
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.requests.answers import UpstreamRefused
@@ -18,6 +17,7 @@ from lnamespace.gateway.watches import resuming, watch_events
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog, WatchHistory
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.status import Refused, expired
 from lnamespace.translate.requests.continuation import ListPosition
 

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.lists.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine import rights, spans
@@ -23,6 +22,7 @@ from lnamespace.gateway.mine.spans import (
 )
 from lnamespace.gateway.mine.watches import permitted_namespaces
 from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.http.messages import HttpRequest
 from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.translate.protocol.selectors import FieldTerm, parse_field_selector
 from lnamespace.translate.protocol.status import Refused

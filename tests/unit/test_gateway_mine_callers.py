@@ -10,8 +10,6 @@ import pytest
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.fairness.in_flight import InFlight
-from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine import handler
 from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller
@@ -21,6 +19,8 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watch_requests import WatchRequest
+from lnamespace.http.messages import HttpRequest
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.model.subject import Subject, SubjectKind
 
 from tests.unit.support.mine import Answered, Client, MineApi, World, asked, table

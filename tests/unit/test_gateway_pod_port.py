@@ -19,9 +19,9 @@ from lnamespace.gateway.certificates.authorities import TenantIdentity, make_roo
 from lnamespace.gateway.certificates.signer import publish_root
 from lnamespace.gateway.certificates.signing_requests import decode_request, signed_status
 from lnamespace.gateway.certificates.tls import own_context
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.pods import API_SERVER_NAMES, certified_hosts
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.server import HttpServer
 from lnamespace.runtime.addresses import Address
 from lnamespace.runtime.certificates import certificate_pem, key_pem
 from lnamespace.translate.objects.confinement.certificates import OWN_CLIENT_SIGNER

@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 from lnamespace.gateway.fairness import in_flight
 from lnamespace.gateway.fairness.in_flight import InFlight, WatchCounts
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts, MemoryLimits, RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import HttpRequest
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answer_encoders import JsonEncoder
 from lnamespace.gateway.requests.answers import send_events
 from lnamespace.gateway.watches import watch_events
@@ -23,6 +20,9 @@ from lnamespace.gateway.watches.watch_events import (
     WaitingEvents,
     event_lines,
 )
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import HttpRequest
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.request import PathRequest
 from lnamespace.translate.protocol.status import Refused
 

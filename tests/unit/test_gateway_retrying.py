@@ -5,8 +5,8 @@ from typing import cast
 
 import msgspec
 import pytest
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.upstream.retrying import send_until_granted
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.model.names import Names
 
 ACCOUNT = Names("team1.example.com").cluster_account("acme").username

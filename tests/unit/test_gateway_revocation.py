@@ -11,7 +11,6 @@ from lnamespace.gateway.audit import RequestRecord
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.forwarding import Forwarder
-from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.refusals import refuse_suspended
 from lnamespace.gateway.requests.answer_encoders import JsonEncoder
 from lnamespace.gateway.requests.answers import answer_json
@@ -22,6 +21,7 @@ from lnamespace.gateway.tenants.namespaces import TenantNamespaces, WatchedObjec
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
+from lnamespace.http.messages import HttpRequest
 from lnamespace.kube.resources import RBAC
 from lnamespace.model.lcluster import LCluster, LClusterSpec, Suspension
 from lnamespace.model.lnamespace import Metadata

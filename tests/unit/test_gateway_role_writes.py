@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from lnamespace.gateway.authorization.role_writes import EscalationCheck
-from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.http.messages import HttpRequest
 from lnamespace.kube.media_types import MERGE_PATCH
 from lnamespace.rbac.attributes import AccessDecision, User, request_attributes
 from lnamespace.rbac.authorizer import Authorizer

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from lnamespace.gateway.authorization import secondary_checks
 from lnamespace.gateway.authorization.secondary_checks import confirm_secondary
-from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.http.messages import HttpRequest
 from lnamespace.rbac.attributes import AccessDecision, Attributes, User, request_attributes
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.translate.protocol.request import ResourceRequest

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.errors import Forbidden, Unreachable
-from lnamespace.gateway.http.server import HttpServer
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.object_counts import ObjectCounter, count_of, counted_paths
 from lnamespace.gateway.tenants.usage import TenantUsage, expose_usage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes, read_volume
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.server import HttpServer
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType

@@ -9,31 +9,26 @@ import asyncio
 import gc
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from io import BytesIO
-from typing import cast
-
-from aiohttp import web
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
 from lnamespace.admission import caller
 from lnamespace.errors import ReviewError
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.messages import HttpRequest
+from lnamespace.http.server import HttpServer
 from lnamespace.kube.media_types import JSON
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.runtime.addresses import Address
-from lnamespace.runtime.listener import Connection, ConnectionLimits, Listener
 
 log = logging.getLogger(__name__)
-
-_PIECE = 2**18
-"""Bytes that are written at a time."""
 
 _REST = 0.5
 """Seconds, at most, between two large bodies."""
 
 LARGE = 2**18
-"""Bytes from which on a body waits for its turn, and is refused where memory is short."""
+"""Bytes above which a body waits for its turn, and is refused where memory is short."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +49,19 @@ class Endpoint:
     max_bytes: int
 
 
+LIMITS = ServerLimits(
+    head=8 * 1024, arrive=10, connections=512, bodies=160 * 1024 * 1024, small=LARGE
+)
+"""Above the bytes of all bodies large ones are refused. Small ones never are: a client that sends a
+few large ones slowly would lock out all others."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The limits of what requests may cost; times in seconds.
 
     Parameters
     ----------
-    body
-        Seconds to read a body.
     turn
         Seconds that a large body waits for the one before it. The API server itself waits no
         longer.
@@ -69,18 +69,12 @@ class Bounds:
         Seconds for the endpoint to answer.
     write
         Seconds to send an answer.
-    held_bytes
-        The most bytes of all bodies that are read or answered, and of all answers that are sent.
-        Above it large bodies are refused. Small ones never are: a client that sends a few large
-        ones slowly would lock out all others.
     """
 
-    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    body: float = 10
+    limits: ServerLimits = LIMITS
     turn: float = 5
     answer: float = 30
     write: float = 30
-    held_bytes: int = 160 * 2**20
 
 
 class _Refused(Exception):
@@ -89,19 +83,6 @@ class _Refused(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """An answer: JSON to a review, plain text to anything else."""
-
-    status: int
-    body: bytes
-    content_type: str = JSON
-
-    @classmethod
-    def text(cls, status: int, text: str) -> "_Reply":
-        return cls(status, text.encode() + b"\n", "text/plain; charset=utf-8")
 
 
 class Server:
@@ -116,16 +97,14 @@ class Server:
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
         self._metrics = metrics
         self._bounds = bounds
-        self._listener = Listener(self._handle, bounds.limits, metrics.connections.set)
-        self._held = 0
+        longest = max(endpoint.max_bytes for endpoint in endpoints)
+        self._server = HttpServer(self._handle, replace(bounds.limits, body=longest))
         self._turn = asyncio.Lock()
-        self._draining = False
+        metrics.connections.set_function(lambda: self._server.connections)
 
     def problem(self) -> str | None:
         """Return why the API server should send no review here now, or None."""
-        if self._draining:
-            return "stopping"
-        return None if self._listener.accepting else "not listening"
+        return "stopping" if self._server.draining else None
 
     async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
         """Start to listen; return the real address.
@@ -135,69 +114,53 @@ class Server:
         OSError
             The address is not this machine's, or in use.
         """
-        return await self._listener.start(address, context)
+        return await self._server.start(address, context)
 
     def drain(self) -> None:
         """Go on answering, and close every connection after its next answer."""
-        self._draining = True
+        self._server.drain()
 
     async def stop(self) -> None:
         """Accept no more connections, close the idle ones, wait for requests under way."""
         self.drain()
-        await self._listener.stop()
+        await self._server.stop()
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = cast(Connection, request.protocol)
-        connection.begin()
-        caller.address.set(connection.peer)
-        endpoint = request.path if request.path in self._endpoints else "other"
+    async def _handle(self, exchange: Exchange) -> None:
+        caller.address.set(exchange.connection.peer)
+        exchange.connection.owner = exchange.connection.peer
+        path = exchange.request.path
+        endpoint = path if path in self._endpoints else "other"
         self._metrics.in_flight.inc()
         try:
             with self._metrics.seconds.labels(endpoint).time():
-                reply = await self._reply(request)
-                with self._holding(reply.body):
-                    response = await self._write(request, reply)
-            self._metrics.requests.labels(endpoint, reply.status).inc()
-            return response
+                status, reply = await self._reply(exchange.request)
+                exchange.forget_body()
+                exchange.connection.release(-len(reply))  # Held instead, until it is sent.
+                await self._write(exchange, status, reply)
+            self._metrics.requests.labels(endpoint, status).inc()
         finally:
             self._metrics.in_flight.dec()
-            connection.end()
 
-    @contextmanager
-    def _holding(self, answer: bytes) -> Iterator[None]:
-        self._held += len(answer)
+    async def _reply(self, request: HttpRequest) -> tuple[int, bytes]:
+        """Return the status and the body of the answer."""
         try:
-            yield
-        finally:
-            self._held -= len(answer)
-
-    async def _reply(self, request: web.BaseRequest) -> _Reply:
-        try:
-            return _Reply(200, await self._answer(request))
+            return 200, await self._answer(request)
         except _Refused as refused:
             log.warning("refused", extra={"code": refused.status, "reason": str(refused)})
-            return _Reply.text(refused.status, str(refused))
-        except ConnectionError:
-            raise
+            return refused.status, str(refused).encode() + b"\n"
         except Exception:
             log.exception("no answer")
-            return _Reply.text(500, "the webhook failed; its log says why")
+            return 500, b"the webhook failed; its log says why\n"
 
-    async def _answer(self, request: web.BaseRequest) -> bytes:
-        endpoint = self._check(request)
-        counted = BytesIO()
+    async def _answer(self, request: HttpRequest) -> bytes:
         try:
-            await self._read(request, endpoint.max_bytes, counted)
-            cast(Connection, request.protocol).complete()
-            return await self._answer_in_turn(endpoint, counted.getvalue())
+            return await self._answer_in_turn(self._check(request), request.body)
         except ReviewError as error:
             raise _Refused(400, str(error)) from error
-        finally:
-            self._held -= counted.tell()
 
     async def _answer_in_turn(self, endpoint: Endpoint, body: bytes) -> bytes:
         """Return the endpoint's answer; large bodies take turns and give way to small ones."""
-        if len(body) < LARGE:
+        if len(body) <= LARGE:
             return await self._in_time(endpoint, body)
         try:
             async with asyncio.timeout(self._bounds.turn):
@@ -218,56 +181,27 @@ class Server:
         async with asyncio.timeout(self._bounds.answer):
             return await endpoint.answer(body)
 
-    def _check(self, request: web.BaseRequest) -> Endpoint:
+    def _check(self, request: HttpRequest) -> Endpoint:
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             raise _Refused(404, f"no such path; there are {', '.join(sorted(self._endpoints))}")
         if request.method != "POST":
             raise _Refused(405, "only POST is answered here")
-        if request.content_type != JSON or "Content-Encoding" in request.headers:
+        media_type = request.value("content-type").partition(";")[0].strip().lower()
+        if media_type != JSON or request.value("content-encoding"):
             raise _Refused(415, "send a review as Content-Type: application/json, not compressed")
-        if (request.content_length or 0) > endpoint.max_bytes:
-            raise _too_large(endpoint.max_bytes)
+        if len(request.body) > endpoint.max_bytes:
+            text = f"the body is larger than the {endpoint.max_bytes} bytes that are read here"
+            raise _Refused(413, text)
         return endpoint
 
-    async def _read(self, request: web.BaseRequest, limit: int, body: BytesIO) -> None:
-        """Read the body and count its bytes as held; the caller gives them back."""
-        try:
-            async with asyncio.timeout(self._bounds.body):
-                async for chunk in request.content.iter_any():
-                    self._held += len(chunk)
-                    body.write(chunk)
-                    if body.tell() > limit:
-                        raise _too_large(limit)
-                    if body.tell() >= LARGE and self._held > self._bounds.held_bytes:
-                        raise _Refused(503, "too much to do; try again")
-        except TimeoutError as error:
-            raise _Refused(408, "the body did not arrive in time") from error
-        except (web.RequestPayloadError, ValueError) as error:
-            raise _Refused(400, "the body is not as its headers say") from error
-
-    async def _write(self, request: web.BaseRequest, reply: _Reply) -> web.StreamResponse:
-        """Send the answer in pieces, and cut the connection if the client does not read it in time.
-
-        aiohttp itself would wait for a slow reader for ever, and asyncio's TLS transport notices
-        that nobody reads only between two writes.
-        """
-        headers = {"Content-Type": reply.content_type, "Content-Length": str(len(reply.body))}
-        response = web.StreamResponse(status=reply.status, headers=headers)
-        if self._draining or reply.status != 200:
-            response.force_close()
+    async def _write(self, exchange: Exchange, status: int, reply: bytes) -> None:
+        """Send the answer, and cut the connection if the client does not read it in time."""
+        exchange.last = status != 200
+        kind = JSON if status == 200 else "text/plain; charset=utf-8"
         try:
             async with asyncio.timeout(self._bounds.write):
-                await response.prepare(request)
-                for start in range(0, len(reply.body), _PIECE):
-                    await response.write(reply.body[start : start + _PIECE])
-                await response.write_eof()
+                await exchange.answer(status, (("Content-Type", kind),), reply)
         except TimeoutError:
             log.warning("cut off", extra={"reason": "the answer is not read"})
-            if request.transport:
-                request.transport.abort()
-        return response
-
-
-def _too_large(limit: int) -> _Refused:
-    return _Refused(413, f"the body is larger than the {limit} bytes that are read here")
+            exchange.connection.transport.abort()

@@ -26,6 +26,7 @@ from lnamespace.admission.endpoints import AdmissionEndpoints, CreationLimit
 from lnamespace.admission.server import Server
 from lnamespace.admission.usage import Usage
 from lnamespace.errors import OptionError, SettingsError
+from lnamespace.http.probes import Probes, serve_probes
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.resources import Resource
@@ -34,7 +35,6 @@ from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
 from lnamespace.runtime.addresses import listen_at
 from lnamespace.runtime.lifecycle import running, serve_until_stopped
-from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings, items
 

@@ -27,6 +27,7 @@ from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
 from lnamespace.errors import ClusterError, LostLease
+from lnamespace.http.probes import Probes
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
 from lnamespace.kube.reflector import Reflector
@@ -34,7 +35,6 @@ from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.state import ObservedObject, read_observed
 from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.names import Names
-from lnamespace.runtime.probes import Probes
 from lnamespace.settings import Settings
 
 SLOW_RETRY = 300.0

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from lnamespace.controller.controller import Controller
+from lnamespace.http.probes import serve_probes
 from lnamespace.kube.connection import Access, connect
-from lnamespace.runtime.probes import serve_probes
 from lnamespace.runtime.signals import set_at_signals, stop_event
 from lnamespace.settings import Settings
 

@@ -2,7 +2,6 @@
 
 It learns its state from watches, and stores nothing. One request, from its socket to its answer:
 
-- :mod:`~lnamespace.gateway.http`: HTTP/1.1 in both directions.
 - :mod:`~lnamespace.gateway.serving`: the steps of a request, in order.
 - :mod:`~lnamespace.gateway.destinations`: its tenant, by host or by path.
 - :mod:`~lnamespace.gateway.authentication`: its sender, and their user inside that cluster.

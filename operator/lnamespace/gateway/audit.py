@@ -14,7 +14,7 @@ import msgspec
 
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.authentication.people import audited_name
-from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.http.exchange import Exchange
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.names import Names
 from lnamespace.rbac.attributes import User

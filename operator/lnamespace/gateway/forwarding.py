@@ -8,8 +8,6 @@ from functools import partial
 import msgspec
 
 from lnamespace.gateway.fairness.in_flight import LONG_BODY
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.content import creates_object
@@ -26,6 +24,8 @@ from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.gateway.watches.watching import Watcher
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up

@@ -27,8 +27,6 @@ from lnamespace.gateway.discovery.paths import DiscoveryDocuments
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts
 from lnamespace.gateway.forwarding import Forwarder
-from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer, derive_key
 from lnamespace.gateway.mine.callers import CallerAuthenticator
@@ -54,6 +52,8 @@ from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
+from lnamespace.http.server import HttpServer
+from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.metrics.gateway import GatewayMetrics

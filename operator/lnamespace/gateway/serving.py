@@ -20,8 +20,6 @@ from lnamespace.gateway.discovery.paths import DiscoveryDocuments
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts, RequestUsage
 from lnamespace.gateway.forwarding import Forwarder
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.mine.handler import MineHandler
 from lnamespace.gateway.objects.content import ContentQuota, refuse_new_content
 from lnamespace.gateway.refusals import no_tenant, not_listed, refuse_suspended, unavailable
@@ -30,6 +28,8 @@ from lnamespace.gateway.requests.answers import UpstreamRefused, answer_json, re
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.rbac.attributes import User, access_denied, request_attributes
 from lnamespace.translate.objects.confinement.kinds import expansion_of

@@ -18,14 +18,14 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.review_waits import CONVERSIONS, MOST_SECONDS, ReviewWaits
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import JSON
 from lnamespace.model.lcluster import LCluster
 from lnamespace.translate.names.acting_users import WEBHOOK_CALLER

@@ -18,9 +18,9 @@ import msgspec
 
 from lnamespace.errors import LNamespaceError
 from lnamespace.gateway import process
+from lnamespace.http.probes import Probes
 from lnamespace.runtime import logs
 from lnamespace.runtime.lifecycle import running
-from lnamespace.runtime.probes import Probes
 from lnamespace.settings import Settings
 
 VARIABLE = "LNAMESPACE_GATEWAY_WORKER"

@@ -2,8 +2,6 @@
 
 * :mod:`.addresses` - where a process listens.
 * :mod:`.lifecycle` - work in the background, and a graceful end.
-* :mod:`.listener` - an HTTP/1.1 listener with bounds on connections and time.
-* :mod:`.probes` - liveness, readiness and metrics over plain HTTP.
 * :mod:`.open_files` - how many files a process may have open.
 * :mod:`.memory` - memory of long buffers, and Python's search for cycles.
 * :mod:`.steps` - long work in steps, between which others run.

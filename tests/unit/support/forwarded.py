@@ -11,11 +11,6 @@ from urllib.parse import urlsplit
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.forwarding import Forwarder
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.server import HttpServer
-from lnamespace.gateway.http.upstream import UpstreamAddress, UpstreamPool
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.refusals import unavailable
@@ -27,6 +22,11 @@ from lnamespace.gateway.tenants.totals import TenantTotals
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.server import HttpServer
+from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.runtime.addresses import Address
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.encodings import encoding_of

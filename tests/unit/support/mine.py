@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
-from lnamespace.gateway.http.messages import Headers, HttpRequest
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
 from lnamespace.gateway.mine.spans import parse_platform_request, platform_table, spans_namespaces
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
+from lnamespace.http.messages import Headers, HttpRequest
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.model.subject import Subject, SubjectKind
 from lnamespace.translate.discovery.groups import DiscoveredGroup
 from lnamespace.translate.protocol.request import ResourceRequest

@@ -1,6 +1,6 @@
 """Impersonation inside a tenant's cluster (``kubectl --as``); pure."""
 
-from lnamespace.gateway.http.messages import Headers
+from lnamespace.http.messages import Headers
 from lnamespace.rbac.attributes import Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.impersonation import impersonated_user

@@ -16,8 +16,8 @@ from lnamespace.gateway.certificates.tls import (
     certificate_name,
     read_certificate,
 )
-from lnamespace.gateway.http.messages import HttpRequest
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.http.messages import HttpRequest
 from lnamespace.rbac.token_reviews import CREDENTIAL_ID
 from lnamespace.translate.protocol.status import unauthorized
 

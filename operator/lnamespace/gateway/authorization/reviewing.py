@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.requests.answers import answer_encoded, answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.messages import Headers
 from lnamespace.kube.media_types import JSON
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers

@@ -13,8 +13,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.messages import Headers
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
 

@@ -7,11 +7,11 @@ from email.utils import formatdate
 from lnamespace.gateway.discovery.documents import RevalidatedDocument, TaggedDocument, fetch
 from lnamespace.gateway.discovery.openapi import OpenApiDocuments
 from lnamespace.gateway.discovery.served_apis import ServedApi, ServedApis
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.requests.answer_encoders import answer_encoder, indented_json
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
 from lnamespace.runtime.steps import in_steps

@@ -12,14 +12,14 @@ from contextlib import (
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lnamespace.gateway.http.exchange import Exchange
+from lnamespace.http.exchange import Exchange
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.status import too_many_requests
 from lnamespace.translate.protocol.verbs import CONNECTIONS
 
 _BODIES = 64 * 1024 * 1024
 """Bytes of bodies that one tenant may have under way: a quarter of the listener's limit for all
-(:class:`~lnamespace.gateway.http.limits.ServerLimits`)."""
+(:class:`~lnamespace.http.limits.ServerLimits`)."""
 _AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
 """The most concurrent requests of a tenant by kind; further ones wait."""
 LONG_BODY = 256 * 1024

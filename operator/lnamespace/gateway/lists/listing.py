@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import current_version, empty_list
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages
@@ -17,6 +15,8 @@ from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.upstream.retrying import send_until_granted
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.requests.headers import merged_headers
 
 _END_SECONDS = 1.0

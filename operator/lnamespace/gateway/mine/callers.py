@@ -9,11 +9,11 @@ import msgspec
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.authentication.logins import Authenticator, Login
 from lnamespace.gateway.authentication.people import login_subjects, tenant_of_account
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.upstream.requests import Upstream, read_self_review
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
 from lnamespace.model.subject import Subject
 from lnamespace.translate.protocol.status import ApiStatus, Refused
 from lnamespace.translate.protocol.websocket import websocket_token

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import current_version
 from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.spans import part_target
 from lnamespace.gateway.requests.answer_encoders import AnswerEncoder, answer_encoder
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.negotiation import wants_indentation
 from lnamespace.translate.protocol.request import Query, ResourceRequest

@@ -12,8 +12,6 @@ from lnamespace.gateway.destinations import Destination
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts, RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.mine.callers import CallerAuthenticator, MineCaller, impersonation_of
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.lists import MineLister
@@ -27,6 +25,8 @@ from lnamespace.gateway.mine.spans import (
 )
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
 from lnamespace.translate.discovery.groups import DiscoveredGroup
 from lnamespace.translate.names.tenant_view import NAMESPACES
 from lnamespace.translate.protocol.percent import encode_query, encode_segment

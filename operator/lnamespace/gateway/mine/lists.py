@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.lists.empty_answers import empty_list
 from lnamespace.gateway.lists.merged_lists import Fetch, PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine.calls import WITHOUT_ANY, MineCall
 from lnamespace.gateway.requests.answers import UpstreamRefused
+from lnamespace.http.messages import Headers
 from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.requests.continuation import ListPosition

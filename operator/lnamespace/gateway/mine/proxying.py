@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.requests.headers import HOP_BY_HOP, headers_of_connection
 
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}

@@ -8,7 +8,6 @@ from functools import partial
 import msgspec
 
 from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import empty_replay
 from lnamespace.gateway.lists.merged_lists import first_failure
 from lnamespace.gateway.lists.pages import read_page
@@ -19,6 +18,7 @@ from lnamespace.gateway.requests.answers import UpstreamRefused, send_events, us
 from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import JSON
 from lnamespace.translate.protocol.request import Query
 from lnamespace.translate.protocol.status import ApiStatus, Refused, expired

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Iterable
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.flow import Chunks, WriteGate
-from lnamespace.gateway.http.messages import encode_response_head
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.flow import Chunks, WriteGate
+from lnamespace.http.messages import encode_response_head
+from lnamespace.http.upstream_connection import UpstreamResponse
 
 
 async def pass_on(

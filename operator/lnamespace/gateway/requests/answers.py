@@ -10,12 +10,12 @@ import msgspec
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.websocket import WebSocket, asks_for_websocket
 from lnamespace.gateway.requests.answer_encoders import AnswerEncoder
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip, gzip_steps
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
+from lnamespace.http.websocket import WebSocket, asks_for_websocket
 from lnamespace.kube.media_types import JSON
 from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.bodies.encoded import answer_down

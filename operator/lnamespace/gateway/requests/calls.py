@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.exchange import Exchange
-from lnamespace.gateway.http.messages import Headers
 from lnamespace.gateway.requests.answer_encoders import AnswerEncoder, JsonEncoder
 from lnamespace.gateway.upstream.requests import UpstreamIdentity
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.messages import Headers
 from lnamespace.rbac.attributes import User
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.numbers import parse_number

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Generator
 
-from lnamespace.gateway.http.messages import Headers
+from lnamespace.http.messages import Headers
 
 LARGE = 128 * 1024
 """Bytes from which kube-apiserver compresses an answer."""

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.media_types import METADATA_LIST

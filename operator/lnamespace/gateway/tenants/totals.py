@@ -19,9 +19,9 @@ from lnamespace.access.quota_refusals import (
     ShareRefusal,
     read_refusal,
 )
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube import answers
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.resources import EVENT, RESOURCE_QUOTA

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream import UpstreamPool
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream import UpstreamPool
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
 from lnamespace.model.names import Names
@@ -132,7 +132,7 @@ class Upstream:
         Parameters
         ----------
         lasting
-            See :meth:`~lnamespace.gateway.http.upstream.UpstreamPool.send`.
+            See :meth:`~lnamespace.http.upstream.UpstreamPool.send`.
 
         Raises
         ------

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.model.names import CLUSTERS_NAMESPACE
 
 _PAUSE = 0.05

@@ -14,8 +14,6 @@ from functools import partial
 
 from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.watches.resuming import (
     NOWHERE,
@@ -35,6 +33,8 @@ from lnamespace.gateway.watches.watch_events import (
     event_lines,
 )
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
 from lnamespace.translate.protocol.status import expired
 

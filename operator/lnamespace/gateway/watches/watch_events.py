@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 from lnamespace.translate.protocol.numbers import is_version
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
-from lnamespace.gateway.http.messages import Headers
-from lnamespace.gateway.http.upstream_connection import UpstreamResponse
 from lnamespace.gateway.lists.empty_answers import current_version, empty_replay
 from lnamespace.gateway.lists.parts import (
     Part,
@@ -31,6 +29,8 @@ from lnamespace.gateway.watches.merged_watches import MergedWatch
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watch_events import OpeningSlot, event_lines
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
+from lnamespace.http.messages import Headers
+from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.bodies.encoded import events_down
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import asks_for_initial_events, takes_bookmarks

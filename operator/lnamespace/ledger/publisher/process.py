@@ -19,6 +19,7 @@ from lnamespace.errors import (
     LedgerMisconfigured,
     LNamespaceError,
 )
+from lnamespace.http.probes import Probes, serve_probes
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
@@ -35,7 +36,6 @@ from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
 from lnamespace.ledger.publisher.delivery import Delivery, deliver
 from lnamespace.metrics.ledger import LedgerMetrics
 from lnamespace.model.names import Names
-from lnamespace.runtime.probes import Probes, serve_probes
 from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 

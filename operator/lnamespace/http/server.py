@@ -6,10 +6,10 @@ import time
 from contextlib import suppress
 from heapq import nsmallest
 
-from lnamespace.gateway.http.accepting import Acceptor
-from lnamespace.gateway.http.connection import ClientConnection
-from lnamespace.gateway.http.exchange import Handler
-from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.http.accepting import Acceptor
+from lnamespace.http.connection import ClientConnection
+from lnamespace.http.exchange import Handler
+from lnamespace.http.limits import ServerLimits
 from lnamespace.runtime.addresses import Address
 
 
@@ -52,6 +52,8 @@ class HttpServer:
         for acceptor in self._acceptors:
             acceptor.close()
         busy = [each.task for each in self._open if each.task]
+        for connection in [each for each in self._open if each.idle]:
+            connection.transport.abort()
         if busy:
             await asyncio.wait(busy, timeout=self.limits.finish)
         for connection in list(self._open):
@@ -96,11 +98,11 @@ class HttpServer:
         Over the limit, the connection whose body has been arriving for longest is closed: a client
         that sends many slowly, before it is authenticated, does not block the others.
         """
-        while self._held + size > self.limits.bodies:
+        while self._held + size > self.limits.bodies and connection.held + size > self.limits.small:
             arriving = [
                 each
                 for each in self._open
-                if each.arriving and each.held and each is not connection
+                if each.arriving and each.held > self.limits.small and each is not connection
             ]
             if not arriving:
                 return False

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from lnamespace.gateway.http.limits import ServerLimits
+from lnamespace.http.limits import ServerLimits
 from lnamespace.runtime.addresses import Address
 
 _AT_ONCE = 100

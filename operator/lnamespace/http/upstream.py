@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.errors import Unreachable
-from lnamespace.gateway.http.messages import encode_request_head
-from lnamespace.gateway.http.upstream_connection import UpstreamConnection, UpstreamResponse
+from lnamespace.http.messages import encode_request_head
+from lnamespace.http.upstream_connection import UpstreamConnection, UpstreamResponse
 
 _IDLE = 60.0
 """Seconds after which an unused connection is not used again; the API server closes it later."""

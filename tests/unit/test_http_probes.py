@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 from lnamespace.errors import SettingsError
-from lnamespace.runtime.probes import Probes, serve_probes
+from lnamespace.http.probes import Probes, serve_probes
 
 from tests.unit.support.server import DEADLINE
 

@@ -27,6 +27,8 @@ class ServerLimits:
         Connections that the system keeps until they are accepted.
     bodies
         Bytes of all bodies of requests that are not answered, authenticated or not.
+    small
+        Bytes of a body up to which it is accepted whatever there is of others.
     """
 
     head: int = 128 * 1024
@@ -40,6 +42,7 @@ class ServerLimits:
     handshakes: int = 2_000
     backlog: int = 1024
     bodies: int = 256 * 1024 * 1024
+    small: int = 0
     finish: float = 10
 
     def within(self, files: int) -> "ServerLimits":

@@ -11,8 +11,8 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
-from lnamespace.gateway.http.flow import Chunks
-from lnamespace.gateway.http.messages import HttpRequest, encode_request_head
+from lnamespace.http.flow import Chunks
+from lnamespace.http.messages import HttpRequest, encode_request_head
 from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.protocol.websocket import BEARER_PROTOCOL
 

@@ -25,6 +25,11 @@ class HttpRequest:
     version: str = "1.1"
 
     @property
+    def path(self) -> str:
+        """Return the target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
     def chunks(self) -> bool:
         """Return whether the client reads an answer in chunks: before HTTP/1.1 none did."""
         return self.version == "1.1"

@@ -4,17 +4,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import cast
 
-from aiohttp import web
-
+from lnamespace.http.exchange import Exchange
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.messages import HttpRequest
+from lnamespace.http.server import HttpServer
 from lnamespace.runtime.addresses import listen_at
-from lnamespace.runtime.listener import (
-    Connection,
-    ConnectionLimits,
-    Listener,
-    text_response,
-)
 
 Problem = Callable[[], str | None]
 """A function that returns the present problem in words, or None."""
@@ -54,18 +49,18 @@ class Probes:
     dead: Problem = _nothing
     gather: Callable[[], Awaitable[None]] = _gather_nothing
 
-    def answer(self, request: web.BaseRequest) -> web.Response:
-        """Answer ``/livez``, ``/readyz`` or ``/metrics``."""
+    def answer(self, request: HttpRequest) -> tuple[int, bytes]:
+        """Return the status and the text for ``/livez``, ``/readyz`` or ``/metrics``."""
         if request.method not in ("GET", "HEAD"):
-            return text_response(405, "only GET is answered here")
+            return 405, b"only GET is answered here\n"
         match request.path:
             case "/livez":
                 return _probe_response(self.dead())
             case "/readyz":
                 return _probe_response(self.unready())
             case "/metrics":
-                return web.Response(body=self.metrics(), headers={"Content-Type": _PROMETHEUS})
-        return text_response(404, "there are /livez, /readyz and /metrics")
+                return 200, self.metrics()
+        return 404, b"there are /livez, /readyz and /metrics\n"
 
 
 @asynccontextmanager
@@ -86,24 +81,20 @@ async def serve_probes(listen: str, probes: Probes) -> AsyncIterator[str]:
         yield ""
         return
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        connection = cast(Connection, request.protocol)
-        connection.begin()
-        try:
-            if request.path == "/metrics":
-                await probes.gather()
-            return probes.answer(request)
-        finally:
-            connection.end()
+    async def handle(exchange: Exchange) -> None:
+        if exchange.request.path == "/metrics":
+            await probes.gather()
+        status, text = probes.answer(exchange.request)
+        await exchange.answer(status, (("Content-Type", _PROMETHEUS),), text)
 
-    listener = Listener(handle, ConnectionLimits(connections=64, finish=1))
-    real = str(await listen_at("--health-listen", listen, listener.start))
+    server = HttpServer(handle, ServerLimits(body=0, arrive=10, connections=64, finish=1))
+    real = str(await listen_at("--health-listen", listen, server.start))
     log.info("answering probes", extra={"address": real})
     try:
         yield real
     finally:
-        await listener.stop()
+        await server.stop()
 
 
-def _probe_response(problem: str | None) -> web.Response:
-    return text_response(503, problem) if problem else web.Response(text="ok\n")
+def _probe_response(problem: str | None) -> tuple[int, bytes]:
+    return (503, problem.encode() + b"\n") if problem else (200, b"ok\n")

@@ -9,8 +9,8 @@ from typing import Protocol, cast
 import httptools
 
 from lnamespace.errors import Unreachable
-from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
-from lnamespace.gateway.http.messages import HEADER_SIZE, Headers
+from lnamespace.http.flow import PART, Chunks, WriteGate
+from lnamespace.http.messages import HEADER_SIZE, Headers
 from lnamespace.kube.sockets import API_SERVER, keep_alive
 
 _MOST_HEAD = 1024 * 1024

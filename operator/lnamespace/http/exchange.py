@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from lnamespace.gateway.http.flow import Chunks, WriteGate
-from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
-from lnamespace.gateway.http.websocket import WebSocket
+from lnamespace.http.flow import Chunks, WriteGate
+from lnamespace.http.messages import Headers, HttpRequest, encode_response_head
+
+if TYPE_CHECKING:  # only the gateway needs the library
+    from lnamespace.http.websocket import WebSocket
 
 _LONG = 64 * 1024
 _WITHOUT_BODY = frozenset({204, 304})
@@ -37,6 +39,10 @@ class RequestConnection(Protocol):
     server_name: str
     certificate: bytes
 
+    @property
+    def draining(self) -> bool:
+        """Return whether the connection is to be closed after its next answer."""
+
     async def write(self, data: bytes) -> None:
         """Write, and wait while the client reads too slowly."""
 
@@ -56,6 +62,8 @@ class Exchange:
         self.status = 0
         """The status that was answered; 0 before."""
         self.streamed = False
+        self.last = False
+        """Whether the connection is closed after the answer."""
         self.verb = ""
         """The verb of the request; empty before it is known."""
         self.created = b""
@@ -77,7 +85,7 @@ class Exchange:
     async def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Send a whole answer."""
         self.status = status
-        sized = (*headers, ("Content-Length", str(len(body))))
+        sized = (*headers, ("Content-Length", str(len(body))), *self._ending())
         head = encode_response_head(status, sized)
         if self.request.method == "HEAD":
             body = b""
@@ -93,9 +101,10 @@ class Exchange:
             return
         self.status, self.streamed = status, True
         self.forget_body()
-        ends: tuple[tuple[str, str], ...] = (("Connection", "close"),)
-        if self.request.chunks:
-            ends = () if self._ends_with_head else (("Transfer-Encoding", "chunked"),)
+        self.last = self.last or not self.request.chunks
+        ends = self._ending()
+        if self.request.chunks and not self._ends_with_head:
+            ends = (*ends, ("Transfer-Encoding", "chunked"))
         self._notify_stream()
         await self.connection.write(encode_response_head(status, (*headers, *ends)))
 
@@ -120,6 +129,11 @@ class Exchange:
         self.forget_body()
         self._notify_stream()
         return await self.connection.switch(head)
+
+    def _ending(self) -> Headers:
+        """Return the header that announces the end of the connection, if this is its end."""
+        self.last = self.last or self.connection.draining
+        return (("Connection", "close"),) if self.last else ()
 
     def _notify_stream(self) -> None:
         if self.on_stream:

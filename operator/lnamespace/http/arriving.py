@@ -1,7 +1,9 @@
 """A request that arrives in parts, each checked against the limits of the listener."""
 
-from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.messages import HEADER_SIZE, HttpRequest
+from io import BytesIO
+
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.messages import HEADER_SIZE, HttpRequest
 from lnamespace.translate.protocol.status import ApiStatus
 
 _PARTS, _PART_BYTES = 4096, 16
@@ -29,8 +31,8 @@ class ArrivingRequest:
         self._limits = limits
         self._target = b""
         self._headers: list[tuple[str, str]] = []
-        self._body = bytearray()
-        """Not a list of its parts: a chunk of 2 bytes would take 60."""
+        self._body = BytesIO()
+        """Not a list: a part of 2 bytes would take 60. Its value is no second copy."""
         self._parts = 0
         self.head_complete = False
         self.head_size = 0
@@ -61,18 +63,19 @@ class ArrivingRequest:
 
     def add_body(self, part: bytes) -> None:
         """Append a part of the body."""
-        if len(self._body) + len(part) > self._limits.body:
+        size = self._body.tell()
+        if size + len(part) > self._limits.body:
             why = f"Request entity too large: limit is {self._limits.body}"
             raise UnacceptableRequest(413, "RequestEntityTooLarge", why)
         self._parts += 1
-        if self._parts > _PARTS + len(self._body) // _PART_BYTES:
+        if self._parts > _PARTS + size // _PART_BYTES:
             raise UnacceptableRequest(400, "BadRequest", "the chunks of the body are too small")
-        self._body += part
+        self._body.write(part)
 
     def complete(self, method: str, version: str, *, upgrade: bool) -> HttpRequest:
         """Return the request, which has arrived as a whole."""
         target, headers = self._target.decode("latin-1"), tuple(self._headers)
-        return HttpRequest(method, target, headers, bytes(self._body), upgrade, version)
+        return HttpRequest(method, target, headers, self._body.getvalue(), upgrade, version)
 
 
 def headers_too_large() -> UnacceptableRequest:

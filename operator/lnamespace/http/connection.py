@@ -10,15 +10,15 @@ from typing import Protocol, cast
 
 import httptools
 
-from lnamespace.gateway.http.arriving import (
+from lnamespace.http.arriving import (
     ArrivingRequest,
     UnacceptableRequest,
     headers_too_large,
 )
-from lnamespace.gateway.http.exchange import Exchange, Handler
-from lnamespace.gateway.http.flow import PART, Chunks, WriteGate
-from lnamespace.gateway.http.limits import ServerLimits
-from lnamespace.gateway.http.messages import HttpRequest, encode_response_head
+from lnamespace.http.exchange import Exchange, Handler
+from lnamespace.http.flow import PART, Chunks, WriteGate
+from lnamespace.http.limits import ServerLimits
+from lnamespace.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
 from lnamespace.translate.protocol.status import ApiStatus
@@ -84,6 +84,7 @@ class ClientConnection(asyncio.Protocol):
         self.peer = self.server_name = ""
         self.certificate = b""
         self._reset()
+        self.arriving = True  # Who connects asks at once, or is cut off like a slow sender.
 
     def _reset(self) -> None:
         self._request = ArrivingRequest(self._limits)
@@ -251,7 +252,7 @@ class ClientConnection(asyncio.Protocol):
                 log.exception("failed")
                 self.transport.abort()
                 return
-            if self._tunnel or not _keeps(exchange.request):
+            if self._tunnel or exchange.last or not _keeps(exchange.request):
                 self.transport.close()
                 return
         self.task = None
@@ -320,6 +321,11 @@ class ClientConnection(asyncio.Protocol):
     def idle(self) -> bool:
         """Return whether nothing is being answered."""
         return self.task is None
+
+    @property
+    def draining(self) -> bool:
+        """Return whether the connection is to be closed after its next answer."""
+        return self._server.draining
 
 
 def _keeps(request: HttpRequest) -> bool:
