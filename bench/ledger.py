@@ -22,10 +22,9 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import ClusterIdentity, to_row
-from lnamespace.ledger.database.table import events_table
+from lnamespace.ledger.database.table import ClusterIdentity, events_table, to_row
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
-from lnamespace.ledger.publisher.delivery import deliver
+from lnamespace.ledger.publisher.backlog import deliver
 from lnamespace.settings import Settings
 
 from bench.report import Row, machine, table, write

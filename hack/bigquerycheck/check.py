@@ -11,8 +11,7 @@ from lnamespace.ledger.database.bigquery import client as bounded_client
 from lnamespace.ledger.database.engines import create_engine
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import events
-from lnamespace.ledger.database.rows import Row
-from lnamespace.ledger.database.table import VERSION_SUFFIX, VIEW_SUFFIX, events_table
+from lnamespace.ledger.database.table import VERSION_SUFFIX, VIEW_SUFFIX, Row, events_table
 
 from tests.ledger import export
 from tests.ledger.month import ELSEWHERE, LINES, SINCE, expected, told

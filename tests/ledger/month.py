@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from lnamespace.ledger.database.rows import Row
+from lnamespace.ledger.database.table import Row
 
 from tests.ledger.rows import ended, event
 

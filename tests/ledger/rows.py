@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lnamespace.ledger.database.rows import ClusterIdentity, Row, to_row
+from lnamespace.ledger.database.table import ClusterIdentity, Row, to_row
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 from google.cloud import bigquery
 from lnamespace.cli import main
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import Row
+from lnamespace.ledger.database.table import Row
 from lnamespace.settings import Settings
 
 from tests.ledger import export

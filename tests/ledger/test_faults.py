@@ -13,8 +13,8 @@ from lnamespace.errors import LedgerError, LedgerMisconfigured, LedgerUnavailabl
 from lnamespace.ledger.database import bigquery
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import events
-from lnamespace.ledger.database.rows import Row
-from lnamespace.ledger.publisher.delivery import deliver
+from lnamespace.ledger.database.table import Row
+from lnamespace.ledger.publisher.backlog import deliver
 
 from tests.bigquery import Fault, Kind, StandIn
 from tests.ledger.rows import applied

@@ -9,8 +9,8 @@ from google.cloud.bigquery.retry import DEFAULT_RETRY
 from lnamespace.errors import LedgerError
 from lnamespace.ledger.database import bigquery
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import Row
-from lnamespace.ledger.publisher.delivery import deliver
+from lnamespace.ledger.database.table import Row
+from lnamespace.ledger.publisher.backlog import deliver
 
 from tests.bigquery import QUICK_FAULTS, Fault, Kind, StandIn
 from tests.ledger.rows import START, ended, event

@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from lnamespace.admission.decisions.policy import Policy
+from lnamespace.admission.decisions.decision import Policy
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.endpoints import ADMISSION_MAX, AdmissionEndpoints, CreationLimit
 from lnamespace.admission.inheritance import NO_HOME, HomeLNamespace

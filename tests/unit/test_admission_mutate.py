@@ -6,9 +6,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.decision import Decision, Policy
 from lnamespace.admission.decisions.mutation import member_of_user, mutate
-from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
 from lnamespace.model.billing import BILLING_LABELS_MAX

@@ -1,7 +1,7 @@
 """What a decision knows of who asks."""
 
 import pytest
-from lnamespace.admission.decisions.policy import Policy
+from lnamespace.admission.decisions.decision import Policy
 from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers
 

@@ -16,12 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.aio.client import Configuration
 from lnamespace.admission.certificates import trust
-from lnamespace.admission.certificates.files import MountedCertificate
 from lnamespace.admission.certificates.keypairs import CertificateSpec, KeyPair, trusts
 from lnamespace.admission.certificates.keypairs import problem as keypair_problem
 from lnamespace.admission.certificates.rotation import SharedPair, SharedState
 from lnamespace.admission.certificates.secret import SecretReference, manifest_of, state_of
-from lnamespace.admission.certificates.tls import ServingCertificate
+from lnamespace.admission.certificates.tls import MountedCertificate, ServingCertificate
 from lnamespace.admission.certificates.trust import GeneratedCertificate
 from lnamespace.errors import ClusterError, Conflict
 from lnamespace.kube.client import Client

@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.admission.accounts import NamespaceAccounts
+from lnamespace.admission.accounts import NamespaceAccounts, Usage, decode_counted
 from lnamespace.admission.decisions.mutation import mutate
 from lnamespace.admission.decisions.validation import validate
-from lnamespace.admission.usage import Usage, decode_counted
 
 from tests.unit.support.admission import ALICE, NAMES, POLICY, context, creation, patched, update
 from tests.unit.support.server import client_of, serving

@@ -7,9 +7,8 @@ import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.decision import Decision, Policy, ReviewContext
 from lnamespace.admission.decisions.mutation import mutate
-from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.validation import validate
 from lnamespace.model.billing import Charge

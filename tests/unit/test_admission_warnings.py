@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import given
+from lnamespace.admission.decisions.decision import Policy
 from lnamespace.admission.decisions.editors import Editors
-from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import UserInfo
 from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec

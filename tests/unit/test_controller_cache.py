@@ -472,7 +472,7 @@ async def test_a_standby_forgets_old_deletions(desk: Desk, monkeypatch: pytest.M
         desk.lnamespace(name)
         desk.cache.lnamespaces.remove(("", name), 99)
         if name == "second":
-            monkeypatch.setattr("lnamespace.controller.deleted.STANDBY_MEMORY", timedelta(0))
+            monkeypatch.setattr("lnamespace.controller.outbox.STANDBY_MEMORY", timedelta(0))
     assert set(desk.cache.deleted) == {"uid-third"}
     desk.queue.open()
     desk.lnamespace("fourth")

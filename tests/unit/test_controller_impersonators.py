@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.access.entries import active_entries
 from lnamespace.access.impersonator import ImpersonatorKey
-from lnamespace.controller.impersonator_index import ImpersonatorIndex
+from lnamespace.controller.indexes import ImpersonatorIndex
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member, Subject, SubjectKind
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
-from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
+from lnamespace.controller.queue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.endings import deletion
 from lnamespace.ledger.outbox.record import BillingRecord, is_billable, pending_records

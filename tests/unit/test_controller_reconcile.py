@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from lnamespace import errors
 from lnamespace.controller.cache import LNamespaceKey, WorkKey
-from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
+from lnamespace.controller.queue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 

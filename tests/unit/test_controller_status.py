@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lnamespace import errors
 from lnamespace.access.entries import ActiveEntries, active_entries
 from lnamespace.access.ownership import Ownership
-from lnamespace.controller.requeue import RequeueResult
+from lnamespace.controller.queue import RequeueResult
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.status import (
     ReconcileResult,

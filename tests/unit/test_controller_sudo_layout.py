@@ -10,7 +10,7 @@ from lnamespace import errors
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import active_entries
 from lnamespace.access.sudo import sudo_objects
-from lnamespace.controller.requeue import RequeueResult
+from lnamespace.controller.queue import RequeueResult
 from lnamespace.kube.resources import ROLE, ROLE_BINDING
 
 from tests.unit.support.desk import (

@@ -16,11 +16,10 @@ import pytest
 from lnamespace.errors import Unreachable
 from lnamespace.http.exchange import Exchange
 from lnamespace.http.flow import Chunks
-from lnamespace.http.limits import ServerLimits
+from lnamespace.http.limits import ServerLimits, raise_open_files
 from lnamespace.http.server import HttpServer
 from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.runtime.addresses import Address
-from lnamespace.runtime.open_files import raise_open_files
 
 from tests.e2e.support.gateway import make_certificates
 from tests.unit.support.server import DEADLINE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.admission import usage
+from lnamespace.admission.accounts import decode_counted
 from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.answers import LONGEST_ADVICE, error_of
@@ -54,7 +54,7 @@ def read_object(raw: bytes) -> object:
 
 
 @pytest.mark.parametrize(
-    "reader", [read_object, read_lnamespace, decode_queued, decode_watched, usage.decode_counted]
+    "reader", [read_object, read_lnamespace, decode_queued, decode_watched, decode_counted]
 )
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_a_malformed_object_raises_a_retryable_error(

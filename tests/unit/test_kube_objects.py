@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.kube.objects import MANAGED_BY, Object, ObjectMeta, OwnerReference, PolicyRule
-from lnamespace.kube.patches import build_patch
+from lnamespace.kube.plan import build_patch
 from lnamespace.kube.resources import CLUSTER_ROLE, NAMESPACE, RBAC
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, desired_object
 

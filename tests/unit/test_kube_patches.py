@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lnamespace.kube.patches import merge_patch
+from lnamespace.kube.plan import merge_patch
 
 from tests.unit.support.structural import merged
 

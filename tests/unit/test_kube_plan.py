@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.kube.objects import Key
-from lnamespace.kube.patches import build_patch
-from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, plan_actions
+from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, build_patch, plan_actions
 from lnamespace.kube.resources import Resource
 from lnamespace.kube.state import DesiredObject, ObservedObject
 

@@ -25,8 +25,7 @@ from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.ledger.commands.output import harmless, visible, write
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import ClusterIdentity, to_row
-from lnamespace.ledger.database.table import CLUSTER_COLUMNS, COLUMNS
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS, COLUMNS, ClusterIdentity, to_row
 from lnamespace.ledger.outbox.record import BillingRecord
 from lnamespace.model.billing import Billing, BillingSource, Provenance
 from lnamespace.model.lnamespace import LNamespace, Spec, Status

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import LedgerUnavailable, RowsRefused
-from lnamespace.ledger.database.rows import Row
-from lnamespace.ledger.publisher.delivery import REFUSED_MAX, Delivery, deliver
+from lnamespace.ledger.database.table import Row
+from lnamespace.ledger.publisher.backlog import REFUSED_MAX, Delivery, deliver
 
 
 class Database:

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import ClusterIdentity, Row
+from lnamespace.ledger.database.table import ClusterIdentity, Row
 from lnamespace.ledger.outbox.endings import deletion
 from lnamespace.ledger.outbox.record import pending_records, recorded_since
 from lnamespace.ledger.outbox.tenant_charge import as_lnamespace, charged_lnamespaces

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from lnamespace.runtime.signals import stop_event
+from lnamespace.runtime.lifecycle import stop_event
 
 _STOPPING = """
 import asyncio, signal
-from lnamespace.runtime.signals import exit_at_next_signal, stop_event
+from lnamespace.runtime.lifecycle import exit_at_next_signal, stop_event
 
 async def main():
     stop = stop_event()

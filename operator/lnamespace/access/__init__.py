@@ -4,9 +4,9 @@
 * :mod:`~lnamespace.access.entries` - which entries of the lists are in force.
 * :mod:`~lnamespace.access.ownership` - who owns the Namespace of an LNamespace's name.
 * :mod:`~lnamespace.access.lnamespace` - all desired objects of one LNamespace, built of
-  :mod:`~lnamespace.access.grants` (roles and bindings), :mod:`~lnamespace.access.sudo` (two
+  :mod:`~lnamespace.access.rbac` (roles and bindings), :mod:`~lnamespace.access.sudo` (two
   layouts), :mod:`~lnamespace.access.profiles` (quota, limits, network policy, labels) and
-  :mod:`~lnamespace.access.cost_labels`; RBAC objects by :mod:`~lnamespace.access.rbac`.
+  :mod:`~lnamespace.access.cost_labels`.
 * :mod:`~lnamespace.access.impersonator` - the objects of one person, shared by their LNamespaces.
 * :mod:`~lnamespace.access.limit` - how many LNamespaces a requester may have.
 * :mod:`~lnamespace.access.lcluster` - what an LCluster needs upstream;

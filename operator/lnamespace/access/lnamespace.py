@@ -7,9 +7,9 @@ from lnamespace.access import profiles, rbac
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.cost_labels import build_cost_labels
 from lnamespace.access.entries import ActiveEntries
-from lnamespace.access.grants import GrantBuilder, owner_reference
 from lnamespace.access.ownership import Ownership, is_adopted
 from lnamespace.access.profiles import ResolvedProfile
+from lnamespace.access.rbac import GrantBuilder, owner_reference
 from lnamespace.access.sudo import previous_conventions, sudo_objects, sudo_refs, sudo_subject
 from lnamespace.kube.objects import Object, ObjectMeta, ObjectRef, PolicyRule
 from lnamespace.kube.resources import (

@@ -1,8 +1,17 @@
 """Build RBAC objects: subjects, rules, roles and bindings."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from lnamespace.kube.objects import Object, ObjectMeta, PolicyRule, RbacSubject, RoleRef
+from lnamespace.access.conventions import Conventions
+from lnamespace.kube.objects import (
+    Object,
+    ObjectMeta,
+    OwnerReference,
+    PolicyRule,
+    RbacSubject,
+    RoleRef,
+)
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -12,6 +21,7 @@ from lnamespace.kube.resources import (
     Resource,
 )
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, desired_object
+from lnamespace.model.lnamespace import KIND, LNamespace
 from lnamespace.model.subject import Subject, SubjectKind
 
 CLUSTER_ADMIN = "cluster-admin"
@@ -68,3 +78,41 @@ def binding(
     subjects = tuple(dict.fromkeys(bound))
     built = Object(meta, kind.api_version, kind.kind, role_ref=role_ref, subjects=subjects)
     return desired_object(kind, built, managed)
+
+
+Subjects = tuple[RbacSubject, ...]
+
+
+@dataclass(frozen=True)
+class GrantBuilder:
+    """A builder of an LNamespace's roles and bindings, with its labels and owner reference."""
+
+    lns: LNamespace
+    conventions: Conventions
+
+    def role_and_binding(
+        self, name: str, rule: PolicyRule, bound: Subjects, namespace: str = ""
+    ) -> tuple[DesiredObject, DesiredObject]:
+        """Build a role of one rule and its binding: in any namespace, or of the cluster."""
+        meta = self._meta(name, namespace)
+        return role_and_binding(meta, rule, bound, self.conventions.managed_metadata)
+
+    def role_binding(self, name: str, role: str, bound: Subjects) -> DesiredObject:
+        """Build a RoleBinding in the LNamespace's Namespace to an existing ClusterRole."""
+        meta, ref = self._meta(name, self.lns.name), RoleRef(CLUSTER_ROLE.kind, role)
+        return binding(meta, ROLE_BINDING, ref, bound, self.conventions.managed_metadata)
+
+    def _meta(self, name: str, namespace: str = "") -> ObjectMeta:
+        return ObjectMeta(
+            name=name,
+            namespace=namespace,
+            labels=self.conventions.labels(self.lns.name),
+            owner_references=(owner_reference(self.lns, self.conventions),),
+        )
+
+
+def owner_reference(lns: LNamespace, conventions: Conventions) -> OwnerReference:
+    """Return the reference by which the garbage collector deletes what an LNamespace owns."""
+    return OwnerReference(
+        lns.uid, conventions.api_version, KIND, lns.name, controller=True, block_owner_deletion=True
+    )

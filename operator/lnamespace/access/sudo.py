@@ -16,8 +16,7 @@ from dataclasses import replace
 from lnamespace.access import rbac
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.entries import ActiveEntries
-from lnamespace.access.grants import GrantBuilder
-from lnamespace.access.rbac import CLUSTER_ADMIN
+from lnamespace.access.rbac import CLUSTER_ADMIN, GrantBuilder
 from lnamespace.kube.objects import ObjectRef, RbacSubject
 from lnamespace.kube.plan import Getter
 from lnamespace.kube.resources import (

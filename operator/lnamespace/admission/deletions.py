@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lnamespace.admission import caller
-from lnamespace.admission.decisions.policy import Clock
+from lnamespace.admission.decisions.decision import Clock
 from lnamespace.admission.decisions.review import AdmissionRequest, name_of
 from lnamespace.errors import ClusterError, ModelError, NotFound
 from lnamespace.kube.client import Client

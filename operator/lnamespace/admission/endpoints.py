@@ -11,10 +11,9 @@ from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.admission import caller
 from lnamespace.admission.accounts import AccountOf, own_account
 from lnamespace.admission.decisions.conversion import convert
-from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.decision import Clock, Decision, Policy, ReviewContext
 from lnamespace.admission.decisions.fields import invalid_status
 from lnamespace.admission.decisions.mutation import mutate
-from lnamespace.admission.decisions.policy import Clock, Policy, ReviewContext
 from lnamespace.admission.decisions.review import (
     AdmissionRequest,
     allow,

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.access.limit import RequesterLimits, lcluster_limits, lnamespace_limits
-from lnamespace.admission.accounts import NamespaceAccounts
-from lnamespace.admission.certificates.files import MountedCertificate
+from lnamespace.admission.accounts import NamespaceAccounts, Usage
 from lnamespace.admission.certificates.keypairs import CertificateSpec
 from lnamespace.admission.certificates.secret import SecretReference
-from lnamespace.admission.certificates.tls import ServingCertificate
+from lnamespace.admission.certificates.tls import MountedCertificate, ServingCertificate
 from lnamespace.admission.certificates.trust import (
     CertificateSource,
     GeneratedCertificate,
@@ -24,7 +23,6 @@ from lnamespace.admission.certificates.trust import (
 from lnamespace.admission.decisions.decision import Decision
 from lnamespace.admission.endpoints import AdmissionEndpoints, CreationLimit
 from lnamespace.admission.server import Server
-from lnamespace.admission.usage import Usage
 from lnamespace.errors import OptionError, SettingsError
 from lnamespace.http.probes import Probes, serve_probes
 from lnamespace.kube.client import Client
@@ -34,8 +32,7 @@ from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 from lnamespace.payers.file import PayersFile
 from lnamespace.runtime.addresses import listen_at
-from lnamespace.runtime.lifecycle import running, serve_until_stopped
-from lnamespace.runtime.signals import stop_event
+from lnamespace.runtime.lifecycle import running, serve_until_stopped, stop_event
 from lnamespace.settings import Settings, items
 
 log = logging.getLogger(__name__)

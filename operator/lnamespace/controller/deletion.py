@@ -6,7 +6,7 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
-from lnamespace.controller.requeue import RequeueResult
+from lnamespace.controller.queue import RequeueResult
 from lnamespace.errors import ClusterError
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.model.rules import RESERVED_NAMES, name_problem

@@ -7,10 +7,9 @@ from functools import cached_property
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.profiles import ProfileSet
-from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
 from lnamespace.controller.deletion import DeletionReconciler
-from lnamespace.controller.impersonator import ImpersonatorReconciler
+from lnamespace.controller.impersonator import Accounts, ImpersonatorReconciler
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.lclusters.cache import LClusterKey
 from lnamespace.controller.lclusters.cost_reports import CostReports
@@ -18,8 +17,8 @@ from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.reconciler import LClusterReconciler
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
+from lnamespace.controller.queue import RequeueResult
 from lnamespace.controller.reconciler import LNamespaceReconciler
-from lnamespace.controller.requeue import RequeueResult
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.settings import Settings

@@ -8,7 +8,7 @@ from functools import partial
 from lnamespace.controller.controller import Controller
 from lnamespace.http.probes import serve_probes
 from lnamespace.kube.connection import Access, connect
-from lnamespace.runtime.signals import set_at_signals, stop_event
+from lnamespace.runtime.lifecycle import set_at_signals, stop_event
 from lnamespace.settings import Settings
 
 log = logging.getLogger(__name__)

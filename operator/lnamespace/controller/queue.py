@@ -2,15 +2,19 @@
 
 A key that is added ten times is processed once. No two workers process a key at the same time. A
 key that is added while it is processed is queued again afterwards. A key that failed is queued
-again after a delay that doubles with each failure.
+again after a delay that doubles with each failure. What a reconcile says of its key is a
+:class:`RequeueResult`.
 """
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
 
+from lnamespace.errors import ClusterError
 from lnamespace.kube.backoff import Backoff
 
 REMEMBERED_SECONDS = 60.0
@@ -163,3 +167,24 @@ class WorkQueue(Generic[K]):
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
+
+
+FAILURES_BEFORE_STATUS = 3
+"""Retryable failures in a row that are not written into the status."""
+
+
+@dataclass(frozen=True)
+class RequeueResult:
+    """The failures of a reconcile, and the time at which the desired objects change next.
+
+    It is a value and not an exception: an entry must expire on time even while other parts of its
+    LNamespace fail.
+    """
+
+    failures: Sequence[ClusterError] = ()
+    requeue_at: datetime | None = None
+
+    @property
+    def decisive_failure(self) -> ClusterError | None:
+        """Return the failure that decides about the retry: a retryable one if there is one."""
+        return min(self.failures, key=lambda failure: not failure.retryable, default=None)

@@ -9,15 +9,14 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import decide
-from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.executor import Executor
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observer import Observer
 from lnamespace.controller.outbox import BillingRecorder
+from lnamespace.controller.queue import RequeueResult
 from lnamespace.controller.reporter import Reporter
-from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
-from lnamespace.controller.status_writer import StatusWriter
+from lnamespace.controller.status_writer import EventRecorder, StatusWriter
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lnamespace.controller.decision import SWITCH_DELAY, ReconcileDecision
-from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.instrumentation import Instrumentation
 from lnamespace.controller.observation import Lifecycle, Observation
+from lnamespace.controller.queue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.quota import LimitState
-from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import (
     ReconcileResult,
@@ -18,7 +17,7 @@ from lnamespace.controller.status import (
     count_entries,
     is_ready,
 )
-from lnamespace.controller.status_writer import StatusWriter
+from lnamespace.controller.status_writer import EventRecorder, StatusWriter
 from lnamespace.errors import ClusterError
 from lnamespace.model.lnamespace import LNamespace, Status
 

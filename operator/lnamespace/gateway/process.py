@@ -10,13 +10,11 @@ from lnamespace.gateway.certificates.tls import keep_certificate
 from lnamespace.gateway.parts import GatewayParts
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.usage import expose_usage
-from lnamespace.http.limits import ServerLimits
+from lnamespace.http.limits import ServerLimits, raise_open_files
 from lnamespace.http.probes import Probes, serve_probes
 from lnamespace.http.server import HttpServer
-from lnamespace.runtime.lifecycle import running, serve_until_stopped
+from lnamespace.runtime.lifecycle import running, serve_until_stopped, stop_event
 from lnamespace.runtime.memory import keep_giving_back, search_garbage_rarely, shorten_buffers
-from lnamespace.runtime.open_files import raise_open_files
-from lnamespace.runtime.signals import stop_event
 from lnamespace.settings import Settings
 
 ProbeServer = Callable[[Probes], AbstractAsyncContextManager[object]]

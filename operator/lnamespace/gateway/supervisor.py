@@ -19,7 +19,7 @@ from lnamespace.gateway.worker import METRICS, READINESS, VARIABLE, Assignment
 from lnamespace.gateway.worker_channel import WorkerChannel
 from lnamespace.http.probes import Probes, serve_probes
 from lnamespace.metrics.joined import join_metrics
-from lnamespace.runtime.signals import exit_at_next_signal, stop_event
+from lnamespace.runtime.lifecycle import exit_at_next_signal, stop_event
 from lnamespace.settings import Settings
 
 _ASK_SECONDS = 1.0

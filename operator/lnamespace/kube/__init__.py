@@ -6,9 +6,8 @@ In the order in which the modules build on each other:
   :mod:`~lnamespace.kube.media_types` - of objects and patches.
 * :mod:`~lnamespace.kube.objects`, :mod:`~lnamespace.kube.metadata` - API objects as values.
 * :mod:`~lnamespace.kube.state` - desired and observed objects, and whether they are equal.
-* :mod:`~lnamespace.kube.plan` - compares them and returns actions; pure.
-* :mod:`~lnamespace.kube.patches` - the merge patches of these actions;
-  :mod:`~lnamespace.kube.json_pointer` - paths in JSON patches.
+* :mod:`~lnamespace.kube.plan` - compares them and returns actions, and their merge patches; pure.
+* :mod:`~lnamespace.kube.json_pointer` - paths in JSON patches.
 * :mod:`~lnamespace.kube.answers` - answers and refusals of the API server as values and errors.
 * :mod:`~lnamespace.kube.client` - one request, one answer, typed errors;
   :mod:`~lnamespace.kube.connection` makes one of what is configured.

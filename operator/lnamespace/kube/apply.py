@@ -10,8 +10,16 @@ import msgspec
 from lnamespace.errors import AlreadyExists, ClusterError, Conflict, NoNamespace, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import Key, ObjectRef
-from lnamespace.kube.patches import build_finalizer_removal, build_patch
-from lnamespace.kube.plan import Create, Delete, NamespacePatch, Patch, Recreate, Write
+from lnamespace.kube.plan import (
+    Create,
+    Delete,
+    NamespacePatch,
+    Patch,
+    Recreate,
+    Write,
+    build_finalizer_removal,
+    build_patch,
+)
 from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.state import DesiredObject, ManagedMetadata, ObservedObject, read_observed
 from lnamespace.kube.store import Store

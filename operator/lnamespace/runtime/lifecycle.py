@@ -2,13 +2,42 @@
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from lnamespace.runtime.signals import exit_at_next_signal
-
 log = logging.getLogger(__name__)
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set from now on, instead of ending the process.
+
+    Call it within the running event loop.
+    """
+    stop = asyncio.Event()
+    set_at_signals(stop)
+    return stop
+
+
+def set_at_signals(stop: asyncio.Event) -> None:
+    """Make SIGTERM and SIGINT set an event, whatever they did before."""
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+
+
+def exit_at_next_signal() -> None:
+    """End the process at once when the next signal arrives, with exit code 128 + its number.
+
+    It is for a process that has begun to stop and takes longer than the user wants to wait.
+    """
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, os._exit, 128 + number)
 
 
 class DrainingServer(Protocol):

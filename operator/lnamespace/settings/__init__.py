@@ -3,15 +3,13 @@
 The option ``users_role`` has the flag ``--users-role`` and the environment variable
 ``LNAMESPACE_USERS_ROLE``; the flag takes precedence.
 
-- :mod:`~lnamespace.settings.options`: all options; they are defined in
+- :mod:`~lnamespace.settings.options`: all options, from flags and the environment; defined in
   :mod:`~lnamespace.settings.tenancy_options`, :mod:`~lnamespace.settings.gateway_options` and
   :mod:`~lnamespace.settings.ledger_options`, by :mod:`~lnamespace.settings.definition`.
 - :mod:`~lnamespace.settings.checks`: what their values must be.
-- :mod:`~lnamespace.settings.loading`: their values from flags and the environment.
 """
 
 from lnamespace.settings.checks import items
-from lnamespace.settings.loading import add_options, documented, load
-from lnamespace.settings.options import Settings
+from lnamespace.settings.options import Settings, add_options, documented, load
 
 __all__ = ["Settings", "add_options", "documented", "items", "load"]

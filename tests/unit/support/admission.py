@@ -7,8 +7,8 @@ from typing import Any
 
 import jsonpatch
 from hypothesis import strategies as st
+from lnamespace.admission.decisions.decision import Policy, ReviewContext
 from lnamespace.admission.decisions.patch import PatchOperation
-from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersionKind, UserInfo
 from lnamespace.model.lnamespace import KIND, VERSION
 from lnamespace.model.names import Names

@@ -11,14 +11,12 @@ import msgspec
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.limit import RequesterLimits
-from lnamespace.controller.accounts import Accounts
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
 from lnamespace.controller.deletion import DeletionReconciler
-from lnamespace.controller.impersonator import ImpersonatorReconciler
+from lnamespace.controller.impersonator import Accounts, ImpersonatorReconciler
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
-from lnamespace.controller.queue import WorkQueue
+from lnamespace.controller.queue import RequeueResult, WorkQueue
 from lnamespace.controller.reconciler import LNamespaceReconciler
-from lnamespace.controller.requeue import RequeueResult
 from lnamespace.controller.resource import lnamespaces, read_lnamespace
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING

@@ -14,8 +14,14 @@ from lnamespace.errors import LedgerMisconfigured
 from lnamespace.ledger.database import schema
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import events, intervals
-from lnamespace.ledger.database.rows import ClusterIdentity, Row, to_row
-from lnamespace.ledger.database.table import SCHEMA_VERSION, VERSION_SUFFIX, VIEW_SUFFIX
+from lnamespace.ledger.database.table import (
+    SCHEMA_VERSION,
+    VERSION_SUFFIX,
+    VIEW_SUFFIX,
+    ClusterIdentity,
+    Row,
+    to_row,
+)
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,6 +4,6 @@
 * :mod:`.rotation` - when the next pair takes over; pure.
 * :mod:`.secret` - the Secret by which the replicas share pairs, as manifests; pure.
 * :mod:`.trust` - the loop that keeps the Secret, the caBundles and the served pair up to date.
-* :mod:`.files` - instead of that loop, a pair in files that another program renews (cert-manager).
-* :mod:`.tls` - the TLS context, which changes its certificate while it serves.
+* :mod:`.tls` - the TLS context, which changes its certificate while it serves; instead of that
+  loop, a pair in files that another program renews (cert-manager).
 """

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from lnamespace.admission.decisions.decision import Policy, ReviewContext
 from lnamespace.admission.decisions.fields import FieldError, forbidden
-from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import lcluster
 from lnamespace.model.billing import (

@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from lnamespace.admission.decisions.charge import backlog_errors, charge_source, with_charge
-from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.decision import Decision, Policy, ReviewContext
 from lnamespace.admission.decisions.patch import json_patch
-from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
 from lnamespace.model.billing import BILLING_LABELS_MAX, BillingSource

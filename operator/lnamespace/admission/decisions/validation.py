@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from lnamespace.admission.decisions.bounds import null_expiry_errors, size_errors, text_errors
-from lnamespace.admission.decisions.decision import Decision
+from lnamespace.admission.decisions.decision import Decision, Policy, ReviewContext
 from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, too_long
 from lnamespace.admission.decisions.mutation import MEMBER_LISTS
-from lnamespace.admission.decisions.policy import Policy, ReviewContext
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
 from lnamespace.model import lcluster

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from lnamespace.admission.decisions.decision import Policy
 from lnamespace.admission.decisions.editors import Editors
-from lnamespace.admission.decisions.policy import Policy
 from lnamespace.admission.decisions.review import UserInfo
 from lnamespace.model.lcluster import LCluster
 from lnamespace.model.lnamespace import LNamespace, Spec

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from lnamespace.access.conventions import Conventions, lcluster_resource
 from lnamespace.controller.cache import Cache
-from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.lclusters.api_service import TenantApiService
 from lnamespace.controller.lclusters.charges import TenantCharges
 from lnamespace.controller.lclusters.cost_reports import CostReports
@@ -20,9 +19,9 @@ from lnamespace.controller.lclusters.reporter import LClusterReporter
 from lnamespace.controller.lclusters.resource import read_lcluster
 from lnamespace.controller.lclusters.tenant_info import TenantInfo
 from lnamespace.controller.outbox import BillingRecorder
+from lnamespace.controller.queue import RequeueResult
 from lnamespace.controller.reconciler import utc_now
-from lnamespace.controller.requeue import RequeueResult
-from lnamespace.controller.status_writer import StatusWriter
+from lnamespace.controller.status_writer import EventRecorder, StatusWriter
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.prefixed import PrefixedObjects

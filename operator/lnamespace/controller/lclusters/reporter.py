@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from lnamespace.controller.events import EventRecorder
 from lnamespace.controller.lclusters.decision import LClusterDecision
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.observation import LClusterObservation
@@ -16,8 +15,8 @@ from lnamespace.controller.lclusters.status import (
     build_unreadable_lcluster_status,
 )
 from lnamespace.controller.observation import Lifecycle
-from lnamespace.controller.requeue import FAILURES_BEFORE_STATUS, RequeueResult
-from lnamespace.controller.status_writer import StatusWriter
+from lnamespace.controller.queue import FAILURES_BEFORE_STATUS, RequeueResult
+from lnamespace.controller.status_writer import EventRecorder, StatusWriter
 from lnamespace.errors import ClusterError
 from lnamespace.model.lcluster import LCluster, LClusterStatus
 

@@ -15,7 +15,7 @@ from lnamespace.ledger.database.corrections import (
     history_of,
 )
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import Row
+from lnamespace.ledger.database.table import Row
 from lnamespace.model.billing import BILLING_TEXTS
 from lnamespace.model.rules import billing_text_problem
 

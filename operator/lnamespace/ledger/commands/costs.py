@@ -28,7 +28,7 @@ from lnamespace.ledger.costs.distribution import distribute
 from lnamespace.ledger.costs.intervals import read_intervals
 from lnamespace.ledger.costs.lclusters import BilledLCluster, assign_lclusters
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import Row
+from lnamespace.ledger.database.table import Row
 
 _NEWS = 20_000
 """Lines between two reports of progress."""

@@ -14,7 +14,7 @@ from lnamespace.ledger.commands import correct
 from lnamespace.ledger.commands.output import progress, visible
 from lnamespace.ledger.database.embedded import existing_ledger, make_folder
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import ClusterIdentity, to_row
+from lnamespace.ledger.database.table import ClusterIdentity, to_row
 from lnamespace.ledger.outbox.client import OutboxClient, list_records
 from lnamespace.ledger.outbox.record import (
     BillingOperation,

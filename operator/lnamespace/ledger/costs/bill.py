@@ -16,7 +16,7 @@ from typing import BinaryIO
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.costs import cells
 from lnamespace.ledger.costs.allocation import EXACT, Cluster, Line
-from lnamespace.ledger.costs.columns import find_columns, is_heading
+from lnamespace.ledger.costs.cells import find_columns, is_heading
 
 _DAY = 86_400_000_000
 _LONGEST = 3_660 * _DAY

@@ -1,7 +1,6 @@
 """The ledger in a database.
 
-* :mod:`~lnamespace.ledger.database.table` - the table's columns and names.
-* :mod:`~lnamespace.ledger.database.rows` - the row of a record and its cluster.
+* :mod:`~lnamespace.ledger.database.table` - the table's columns, names and rows.
 * :mod:`~lnamespace.ledger.database.queries` - the statements on it;
   :mod:`~lnamespace.ledger.database.insertion` - how many rows each inserts.
 * :mod:`~lnamespace.ledger.database.schema` - create and extend the table, replace the views.

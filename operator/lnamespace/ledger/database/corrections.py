@@ -15,8 +15,13 @@ import sqlalchemy as sa
 from lnamespace.errors import OptionError, SettingsError
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import intervals
-from lnamespace.ledger.database.rows import Row
-from lnamespace.ledger.database.table import CLUSTER_COLUMNS, SCHEMA_VERSION, VOID, events_table
+from lnamespace.ledger.database.table import (
+    CLUSTER_COLUMNS,
+    SCHEMA_VERSION,
+    VOID,
+    Row,
+    events_table,
+)
 from lnamespace.ledger.outbox.endings import deletion_id
 from lnamespace.ledger.outbox.record import CORRECTION, BillingOperation
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from lnamespace.ledger.database.queries import SINCE, insertion, parameter
-from lnamespace.ledger.database.rows import Row
+from lnamespace.ledger.database.table import Row
 
 ROWS_PER_STATEMENT = 100
 """Rows for BigQuery: a fifth of its quota of 10,000 parameters; its planner is slow with more."""

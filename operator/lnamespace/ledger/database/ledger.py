@@ -18,9 +18,11 @@ from lnamespace.ledger.database.queries import (
     retracted,
     whole,
 )
-from lnamespace.ledger.database.rows import DEFAULT_GROUP, ClusterIdentity, Row
 from lnamespace.ledger.database.table import (
+    DEFAULT_GROUP,
     VIEW_SUFFIX,
+    ClusterIdentity,
+    Row,
     events_table,
 )
 from lnamespace.ledger.outbox.endings import deletion_id

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.ledger.database.rows import Row, labels_text
+from lnamespace.ledger.database.table import Row, labels_text
 from lnamespace.ledger.outbox.endings import deletion_id
 from lnamespace.ledger.outbox.record import (
     CORRECTION,

@@ -26,17 +26,16 @@ from lnamespace.kube.connection import Access, connect
 from lnamespace.kube.reflector import Reflector
 from lnamespace.kube.store import Store
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import ClusterIdentity, to_row
+from lnamespace.ledger.database.table import ClusterIdentity, to_row
 from lnamespace.ledger.outbox.client import OutboxClient, QueuedRecord, decode_queued
 from lnamespace.ledger.outbox.record import BillingOperation
 from lnamespace.ledger.publisher import reconciliation
-from lnamespace.ledger.publisher.backlog import Backlog
+from lnamespace.ledger.publisher.backlog import Backlog, Delivery, deliver
 from lnamespace.ledger.publisher.comparison import Differences
 from lnamespace.ledger.publisher.deletion_recorder import DeletionRecorder
-from lnamespace.ledger.publisher.delivery import Delivery, deliver
 from lnamespace.metrics.ledger import LedgerMetrics
 from lnamespace.model.names import Names
-from lnamespace.runtime.signals import stop_event
+from lnamespace.runtime.lifecycle import stop_event
 from lnamespace.settings import Settings
 
 OUTBOX_MAX = 10_000

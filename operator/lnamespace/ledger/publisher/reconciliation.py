@@ -15,7 +15,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.pages import list_objects
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.database.ledger import Ledger
-from lnamespace.ledger.database.rows import ClusterIdentity, Row
+from lnamespace.ledger.database.table import ClusterIdentity, Row
 from lnamespace.ledger.outbox.client import OutboxClient, list_records
 from lnamespace.ledger.outbox.endings import as_pending
 from lnamespace.ledger.outbox.record import BillingOperation, BillingRecord
