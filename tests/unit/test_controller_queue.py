@@ -123,42 +123,6 @@ def test_a_worker_for_urgent_keys_takes_no_other_keys(clock: Clock) -> None:
     others.end()
 
 
-def test_a_key_added_ten_times_is_worked_on_once(clock: Clock, queue: WorkQueue[str]) -> None:
-    for _ in range(10):
-        queue.add("a")
-    assert len(queue) == 1
-    assert take(clock, queue) == "a"
-    queue.done("a")
-    assert len(queue) == 0
-
-
-def test_a_key_is_never_worked_on_by_two_workers_at_a_time(
-    clock: Clock, queue: WorkQueue[str]
-) -> None:
-    workers = Workers(clock, queue, 2)
-    queue.add("a")
-    assert workers.settle() == ["a"]
-    queue.add("a")
-    queue.add("b")
-    assert workers.settle() == ["a", "b"]
-    workers.end()
-
-
-def test_a_key_added_while_it_is_worked_on_is_returned_again_afterwards(
-    clock: Clock, queue: WorkQueue[str]
-) -> None:
-    queue.add("a")
-    assert take(clock, queue) == "a"
-    queue.add("a")
-    queue.add("a")
-    assert len(queue) == 0
-    queue.done("a")
-    assert len(queue) == 1
-    assert take(clock, queue) == "a"
-    queue.done("a")
-    assert len(queue) == 0
-
-
 def test_every_waiting_worker_gets_a_key(clock: Clock, queue: WorkQueue[str]) -> None:
     workers = Workers(clock, queue, 3)
     assert workers.settle() == []
@@ -175,14 +139,6 @@ def test_a_cancelled_worker_loses_no_key(clock: Clock, queue: WorkQueue[str]) ->
     assert take(clock, queue) == "a"
 
 
-def test_a_delayed_key_is_returned_after_its_delay(clock: Clock, queue: WorkQueue[str]) -> None:
-    clock.call(queue.add_after, "a", 5)
-    clock.advance(4.9)
-    assert len(queue) == 0
-    clock.advance(0.2)
-    assert take(clock, queue) == "a"
-
-
 @pytest.mark.parametrize("delays", [(5, 2), (2, 5)])
 def test_the_earlier_of_two_delays_counts(
     clock: Clock, queue: WorkQueue[str], delays: tuple[float, float]
@@ -196,15 +152,6 @@ def test_the_earlier_of_two_delays_counts(
     assert len(queue) == 0, "the later one is forgotten"
 
 
-def test_adding_a_delayed_key_now_cancels_the_delay(clock: Clock, queue: WorkQueue[str]) -> None:
-    clock.call(queue.add_after, "a", 5)
-    queue.add("a")
-    assert take(clock, queue) == "a"
-    queue.done("a")
-    clock.advance(10)
-    assert len(queue) == 0
-
-
 def test_a_key_that_is_already_queued_is_not_delayed(clock: Clock, queue: WorkQueue[str]) -> None:
     queue.add("a")
     clock.call(queue.add_after, "a", 5)
@@ -212,21 +159,6 @@ def test_a_key_that_is_already_queued_is_not_delayed(clock: Clock, queue: WorkQu
     queue.done("a")
     clock.advance(10)
     assert len(queue) == 0
-
-
-def test_a_delay_requested_while_the_key_is_worked_on_is_kept(
-    clock: Clock, queue: WorkQueue[str]
-) -> None:
-    """Every reconcile requests a delay until the next expiry."""
-    queue.add("a")
-    assert take(clock, queue) == "a"
-    queue.add("a")
-    clock.call(queue.add_after, "a", 5)
-    queue.done("a")
-    assert take(clock, queue) == "a"
-    queue.done("a")
-    clock.advance(5.1)
-    assert len(queue) == 1
 
 
 # Failures
