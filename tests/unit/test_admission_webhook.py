@@ -1,7 +1,6 @@
 """The real process, from its start to its end; no cluster, the certificate from a folder."""
 
 import asyncio
-import itertools
 import os
 import re
 import signal
@@ -179,54 +178,6 @@ async def test_a_certificate_renewal_under_load_refuses_no_request(
         await load.grows(20)
         await load.stop()
         assert load.wrong == []
-
-
-GARBAGE = (
-    b"",
-    b"{",
-    b"null",
-    b"[]",
-    b"\xff\xfe",
-    b"[" * 100_000,
-    b'{"apiVersion":"v1","kind":"Pod"}',
-    b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}',
-    b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}',
-    b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":1}}',
-)
-
-
-async def test_garbage_is_refused_with_a_reason(tmp_path: Path) -> None:
-    pair = fresh()
-    write(tmp_path, pair)
-    paths = ("/mutate", "/validate", "/validate-administrator", "/convert")
-    async with webhook(tmp_path) as running:
-        await ready(running)
-        connector = aiohttp.TCPConnector(ssl=trusting(pair))
-        async with aiohttp.ClientSession(connector=connector) as session:
-            for garbage, path in itertools.product(GARBAGE, paths):
-                url = f"https://{running.address}{path}"
-                async with session.post(url, data=garbage, headers=JSON) as response:
-                    assert response.status == 400, (path, garbage[:99])
-                    assert (await response.text()).strip(), (path, garbage[:99])
-        assert (await running.probe("/readyz"))[0] == 200
-        assert not any("Traceback" in line for line in running.lines)
-
-
-async def test_clients_that_never_finish_do_not_delay_other_requests(tmp_path: Path) -> None:
-    pair = fresh()
-    write(tmp_path, pair)
-    async with webhook(tmp_path) as running:
-        await ready(running)
-        host, port = running.address.split(":")
-        plain = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
-        for _, writer in plain:
-            writer.write(b"\x16\x03\x01\x02\x00")
-        load = Load(running, trusting(pair))
-        await load.grows(20)
-        await load.stop()
-        assert load.wrong == []
-        for _, writer in plain:
-            writer.close()
 
 
 @pytest.mark.parametrize(
