@@ -7,12 +7,11 @@ LNamespaces, and in the end that nobody waits while there is room.
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Any
 
-import hypothesis.strategies as st
 import msgspec
 import pytest
-from hypothesis import given, settings
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.ownership import Ownership, determine_ownership
@@ -292,25 +291,6 @@ def quota(woken: list[str]) -> Quota:
     return quota
 
 
-def test_a_free_slot_is_given_only_to_the_first_lnamespace_that_asks(
-    quota: Quota, woken: list[str]
-) -> None:
-    quota.release_unused("n1", None, None)
-    assert woken == ["n3", "n2"]
-    assert [quota.reserve(name) for name in ("n3", "n2")] == [WITHIN, EXCEEDED]
-
-
-def test_a_watch_event_alone_does_not_release_a_reserved_slot(
-    quota: Quota, woken: list[str]
-) -> None:
-    quota.update("n1", None, None)
-    assert (quota.reserve("n2"), woken) == (EXCEEDED, [])
-    assert quota.holder_uid("n1") == "uid-n1"
-    quota.release_unused("n1", None, None)
-    assert "n2" in woken
-    assert quota.reserve("n2") is WITHIN
-
-
 def test_an_lnamespace_keeps_its_slot_until_it_is_deleted(quota: Quota) -> None:
     quota.update("n1", lnamespace("n1"), space("n1"))
     quota.release_unused("n1", lnamespace("n1"), None)
@@ -376,10 +356,11 @@ def test_the_deletion_of_an_lnamespace_without_a_slot_enqueues_no_key(
     assert woken == []
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(st.lists(st.integers(0, len(MOVES) * 144 - 1), min_size=60, max_size=200))
-def test_no_interleaving_exceeds_the_limit_or_leaves_a_slot_unused(numbers: list[int]) -> None:
-    world = World()
-    for number in numbers:
-        world.play(number)
+@pytest.mark.parametrize("seed", range(100))
+def test_no_interleaving_exceeds_the_limit_or_leaves_a_slot_unused(seed: int) -> None:
+    """Hypothesis draws small numbers most often, so most of its worlds had few different moves:
+    a slot that was not given on, or was released by a watch event alone, was not noticed."""
+    chance, world = Random(seed), World()
+    for _ in range(chance.randrange(60, 200)):
+        world.play(chance.randrange(len(MOVES) * 144))
     world.nobody_waits_while_there_is_room()
