@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from lnamespace.controller.queue import WorkQueue
@@ -137,28 +137,6 @@ def test_a_cancelled_worker_loses_no_key(clock: Clock, queue: WorkQueue[str]) ->
     queue.add("a")
     workers.end()
     assert take(clock, queue) == "a"
-
-
-@pytest.mark.parametrize("delays", [(5, 2), (2, 5)])
-def test_the_earlier_of_two_delays_counts(
-    clock: Clock, queue: WorkQueue[str], delays: tuple[float, float]
-) -> None:
-    for delay in delays:
-        clock.call(queue.add_after, "a", delay)
-    clock.advance(2.1)
-    assert take(clock, queue) == "a"
-    queue.done("a")
-    clock.advance(10)
-    assert len(queue) == 0, "the later one is forgotten"
-
-
-def test_a_key_that_is_already_queued_is_not_delayed(clock: Clock, queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    clock.call(queue.add_after, "a", 5)
-    assert take(clock, queue) == "a"
-    queue.done("a")
-    clock.advance(10)
-    assert len(queue) == 0
 
 
 # Failures
@@ -331,6 +309,9 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueue = QueueMachine.TestCase
+TestQueue.settings = settings(
+    max_examples=max(150, settings().max_examples), stateful_step_count=100
+)
 
 
 async def test_wait_below_blocks_until_the_queue_has_room() -> None:
