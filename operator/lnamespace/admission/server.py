@@ -50,10 +50,16 @@ class Endpoint:
 
 
 LIMITS = ServerLimits(
-    head=8 * 1024, arrive=10, connections=512, bodies=160 * 1024 * 1024, small=LARGE
+    head=8 * 1024,
+    arrive=10,
+    connections=512,
+    handshakes=256,
+    bodies=160 * 1024 * 1024,
+    small=LARGE,
 )
 """Above the bytes of all bodies large ones are refused. Small ones never are: a client that sends a
-few large ones slowly would lock out all others."""
+few large ones slowly would lock out all others. Connections and handshakes together are fewer than
+the 1,024 files that many systems let a process open."""
 
 
 @dataclass(frozen=True)
