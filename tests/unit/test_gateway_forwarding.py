@@ -3,16 +3,20 @@
 import asyncio
 import gzip
 import json
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
+from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.totals import TenantTotals
+from lnamespace.http.messages import HttpRequest
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import APPLY_PATCH, MERGE_PATCH
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 from tests.unit.support.forwarded import Tenant, forwarding
 from tests.unit.support.server import DEADLINE
-from tests.unit.support.translation import LABEL
+from tests.unit.support.translation import ACME, LABEL, asked
 
 NAMESPACES = "/api/v1/namespaces"
 DEPRECATED = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
@@ -309,3 +313,17 @@ async def test_a_removal_of_all_labels_is_not_lost_where_they_cannot_be_read() -
         read.refuse(500, "InternalError")
         async with asyncio.timeout(DEADLINE):
             assert (await asked).status == 503
+
+
+def test_a_call_holds_no_body_that_its_exchange_has_forgotten() -> None:
+    """A stream forgets its body when it begins, and the body counts for nobody from then on."""
+
+    class Sent:
+        request = HttpRequest("POST", "/", (), b"x" * 1000)
+
+    call = TenantCall(
+        cast(Any, Sent), asked("services", "create", subresource="proxy"), ACME, "ann"
+    )
+    assert len(call.body) == 1000
+    Sent.request = replace(Sent.request, body=b"")
+    assert call.body == b""

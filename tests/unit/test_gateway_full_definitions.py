@@ -6,12 +6,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
-from lnamespace.gateway.tenants import full_definitions
+from lnamespace.gateway.objects import definition_deletions
+from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.tenants.full_definitions import (
     AGAIN,
     EVERY,
     LARGE,
-    DefinitionRoom,
     FullDefinitions,
 )
 from lnamespace.http.upstream_connection import UpstreamResponse
@@ -197,7 +197,7 @@ async def test_a_full_definition_is_given_room_when_its_tenant_deletes_it(
 
     for what in ("make_room", "unmark"):
         monkeypatch.setattr(
-            full_definitions, what, lambda client, name, what=what: changed(client, name, what)
+            definition_deletions, what, lambda client, name, what=what: changed(client, name, what)
         )
     left = list(answers)
 

@@ -64,5 +64,7 @@ async def test_somebody_without_masters_can_remove_the_last_label_of_a_clusterro
     check = EscalationCheck(cast(Upstream, upstream))
     call = TenantCall(cast(Any, Sent), PATCH, ACME, "ann")
     authorizer = cast(Authorizer, ForAll())
-    await check.confirm(call, authorizer, User("ann"), request_attributes(PATCH))
+    judged = await check.confirm(call, authorizer, User("ann"), request_attributes(PATCH))
+    assert json.loads(judged.body) == {"metadata": {"labels": {"b": None}}}, "it is written so too"
+    assert judged.preconditions == {"resourceVersion": "7"}
     assert upstream.written == [{"metadata": {"labels": {LABEL: "acme", "b": None}}}]

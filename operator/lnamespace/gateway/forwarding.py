@@ -11,6 +11,7 @@ from lnamespace.gateway.fairness.in_flight import LONG_BODY
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.content import creates_object
+from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.objects.synthetic import answer_synthetic
@@ -18,7 +19,6 @@ from lnamespace.gateway.objects.volumes import confirm_own_volume
 from lnamespace.gateway.requests.answers import answer_json
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.emptied import with_named_removals
-from lnamespace.gateway.tenants.full_definitions import DefinitionRoom
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.totals import Answer, TenantTotals, send_within_total
 from lnamespace.gateway.upstream.requests import Upstream
@@ -120,6 +120,7 @@ class Forwarder:
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
         basis = await self._basis(call)
+        call = await with_named_removals(self.upstream, call)
         send = partial(self._send, call, namespaces, basis, totals)
         if self.room and _deletes_definition(call):
             name = call.view.crd_name_up(call.request.name)
@@ -137,16 +138,12 @@ class Forwarder:
     async def _basis(self, call: TenantCall) -> ApplyBasis:
         """Return the stored state that a write depends on; refuse a write of a foreign object."""
         if call.request.verb in READ_VERBS:
-            return ApplyBasis(body=call.exchange.request.body)
+            return ApplyBasis()
         refuse_foreign_write(call.request, call.view)
         refuse_deletion(call.request)
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
-        return replace(
-            basis,
-            requester=await kept_requester(self.upstream, call),
-            body=await with_named_removals(self.upstream, call),
-        )
+        return replace(basis, requester=await kept_requester(self.upstream, call))
 
     async def _send(
         self,
@@ -157,24 +154,11 @@ class Forwarder:
     ) -> Answer:
         """Return the answer of the API server."""
         sent = call.exchange.request
-        headers, body = call.headers, b""
         seconds = _CREATION_SECONDS.get(_created_resource(call), 0.0)
-        call.usage.charge_extra(seconds, stored=len(basis.body))
-        if basis.body:
-            content_type, body = request_up(
-                call.request,
-                sent.value("content-type"),
-                basis.body,
-                call.view,
-                basis.owned_by_others,
-            )
-            body = with_requester(body, basis.requester)
-            if call.preconditions:
-                body = with_preconditions(media_type_of(content_type), body, call.preconditions)
-            headers = (*headers, ("content-type", content_type))
-        elif content_type := sent.value("content-type"):
-            # The API server needs it to recognise an empty patch.
-            headers = (*headers, ("content-type", content_type))
+        call.usage.charge_extra(seconds, stored=len(call.body))
+        content_type, body = _body_up(call, basis)
+        # The API server needs the type to recognise an empty patch.
+        headers = (*call.headers, ("content-type", content_type)) if content_type else call.headers
         manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
         target = upstream_target(call.request, call.view, default_manager=manager)
         send = partial(self.upstream.send, sent.method, target, call.identity, headers, body)
@@ -206,9 +190,23 @@ class Forwarder:
         headers = call.headers
         if sent.upgrade:
             headers = (*headers, ("connection", "Upgrade"), ("upgrade", sent.value("upgrade")))
-        if sent.body:
+        if call.body:
             headers = (*headers, ("content-type", sent.value("content-type")))
-        return await self.upstream.send(sent.method, target, call.identity, headers, sent.body)
+        return await self.upstream.send(sent.method, target, call.identity, headers, call.body)
+
+
+def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
+    """Return the content type and the body of a call in upstream spelling."""
+    content_type = call.exchange.request.value("content-type")
+    if not call.body:
+        return content_type, b""
+    content_type, body = request_up(
+        call.request, content_type, call.body, call.view, basis.owned_by_others
+    )
+    body = with_requester(body, basis.requester)
+    if call.preconditions:
+        body = with_preconditions(media_type_of(content_type), body, call.preconditions)
+    return content_type, body
 
 
 def _created_resource(call: TenantCall) -> GroupResource | None:

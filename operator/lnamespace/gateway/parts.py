@@ -37,13 +37,14 @@ from lnamespace.gateway.mine.lnamespaces import reflect_lnamespaces
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.content import ContentQuota
+from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.definition_reserves import DefinitionReserves
 from lnamespace.gateway.tenants.failing_converters import FailingConverters
-from lnamespace.gateway.tenants.full_definitions import DefinitionRoom, FullDefinitions
+from lnamespace.gateway.tenants.full_definitions import FullDefinitions
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.gateway.tenants.usage import TenantUsage

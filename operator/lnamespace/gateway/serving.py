@@ -266,13 +266,10 @@ class Gateway:
             return
         attributes = request_attributes(call.request)
         try:
-            preconditions = await self.escalation_check.confirm(
-                call, tenant.authorizer, user, attributes
-            )
+            call = await self.escalation_check.confirm(call, tenant.authorizer, user, attributes)
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
             return
-        call = replace(call, preconditions=preconditions) if preconditions else call
         async with self.quota.counted(call, tenant) if self.quota.counts(call) else nullcontext():
             await self._forward_while_allowed(inbound, call)
 

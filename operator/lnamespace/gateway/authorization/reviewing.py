@@ -48,7 +48,7 @@ class Reviewer:
             return False
         confirm_create_options(request)
         media_type = media_type_of(sent.value("content-type"))
-        body = json_of_body(request, media_type, sent.body)
+        body = json_of_body(request, media_type, call.body)
         warnings = unknown_field_warnings(request, body)
         if resource == TOKEN_REVIEWS:
             await self._review_token(call, body, tenant, warnings)

@@ -1,6 +1,5 @@
 """Guard writes of a tenant's Roles and bindings against escalation of rights."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lnamespace.gateway.authorization.secondary_checks import (
@@ -10,7 +9,7 @@ from lnamespace.gateway.authorization.secondary_checks import (
 )
 from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.requests.emptied import with_named_removals
+from lnamespace.gateway.requests.emptied import name_removals
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
@@ -32,8 +31,8 @@ class EscalationCheck:
 
     async def confirm(
         self, call: TenantCall, authorizer: Authorizer, user: User, attributes: Attributes
-    ) -> Mapping[str, str]:
-        """Return the preconditions that bind the write to the checked object; often empty.
+    ) -> TenantCall:
+        """Return a call that may be sent; preconditions bind a write to the object it depends on.
 
         Raises
         ------
@@ -43,12 +42,13 @@ class EscalationCheck:
             The API server would refuse it.
         """
         preconditions = await confirm_secondary(self.upstream, call, authorizer, user, attributes)
-        if not is_rbac_write(attributes) or MASTERS in user.groups:
-            return preconditions
-        old = b"" if attributes.verb == "create" else await stored_object(self.upstream, call)
-        new = await self._dry_run(call)
-        confirm_no_escalation(authorizer, user, attributes, new, old or None)
-        return {"resourceVersion": identity_of(old).resource_version} if old else {}
+        if is_rbac_write(attributes) and MASTERS not in user.groups:
+            old = b"" if attributes.verb == "create" else await stored_object(self.upstream, call)
+            call = name_removals(call, old)
+            new = await self._dry_run(call)
+            confirm_no_escalation(authorizer, user, attributes, new, old or None)
+            preconditions = {"resourceVersion": identity_of(old).resource_version} if old else {}
+        return replace(call, preconditions=preconditions) if preconditions else call
 
     async def _dry_run(self, call: TenantCall) -> bytes:
         sent = call.exchange.request
@@ -57,8 +57,7 @@ class EscalationCheck:
             # Such an apply conflicts with itself. The write refuses conflicts with others.
             call = replace(call, request=call.request.with_parameters(("force", "true")))
         request = call.request.with_parameters(("dryRun", "All"))
-        body = await with_named_removals(self.upstream, call)
-        content_type, body = request_up(request, content_type, body, call.view)
+        content_type, body = request_up(request, content_type, call.body, call.view)
         manager = manager_of(sent.value("user-agent"), content_type)
         target = upstream_target(request, call.view, default_manager=manager)
         headers = (*call.headers, ("content-type", content_type))

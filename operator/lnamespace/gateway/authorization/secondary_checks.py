@@ -76,12 +76,11 @@ async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
     UpstreamRefused
         The object cannot be read.
     """
-    response = await read_stored(upstream, call)
-    body = await response.read()
-    if response.status == 404:
+    status, body = await read_stored(upstream, call)
+    if status == 404:
         return b""
-    if response.status != 200:
-        raise UpstreamRefused(response.status, (), body)
+    if status != 200:
+        raise UpstreamRefused(status, (), body)
     return answer_down(read_request(call), body, call.view)
 
 

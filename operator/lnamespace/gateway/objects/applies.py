@@ -6,12 +6,11 @@ write, the platform's admission policies refuse the object that lacks them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.requests.stored import read_stored
+from lnamespace.gateway.requests.stored import stored_upstream
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.translate.bodies.encoded import media_type_of
@@ -25,8 +24,6 @@ from lnamespace.translate.objects.confinement.rules import Path
 from lnamespace.translate.objects.last_applied import LAST_APPLIED
 
 _LAST_APPLIED_FIELD = f".metadata.annotations.{LAST_APPLIED}"
-
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,11 @@ class ApplyBasis:
         them. A conflict about these alone is resolved by applying with force.
     requester
         The requester of a certificate; empty for other kinds.
-    body
-        The body in tenant spelling.
     """
 
     owned_by_others: frozenset[Path] = frozenset()
     added_by_gateway: frozenset[str] = frozenset()
     requester: str = ""
-    body: bytes = b""
 
     def conflicts_with_gateway_only(self, status: int, answer: bytes) -> bool:
         """Return whether a refusal is a conflict about fields that the gateway added alone."""
@@ -81,11 +75,9 @@ async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     kept = frozenset({_LAST_APPLIED_FIELD} if call.writes_last_applied else ())
     if not adds_fields(request.resource):
         return ApplyBasis(added_by_gateway=kept)
-    response = await read_stored(upstream, call)
-    body = await response.read()
-    if response.status != 200:
+    stored = await stored_upstream(upstream, call)
+    if stored is None:
         return ApplyBasis(added_by_gateway=kept)  # it is not there, or refused in the same words
-    stored = _decode_object(body)
     applier = FieldApplier(manager, request.subresource)
     return ApplyBasis(
         fields_of_others(request.resource, stored, applier),

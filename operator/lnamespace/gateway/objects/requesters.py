@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.requests.stored import read_stored
+from lnamespace.gateway.requests.stored import stored_upstream
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.reviews import user_info
@@ -29,7 +29,7 @@ async def kept_requester(upstream: Upstream, call: TenantCall) -> str:
     if request.resource.group_resource != REQUESTS:
         return ""
     if request.verb == "update" or applies:
-        found = await _stored(upstream, call)
+        found = await stored_upstream(upstream, call)
         if found is not None:
             return str(annotations(found).get(REQUESTER, ""))
     if request.verb == "create" or applies:
@@ -44,9 +44,3 @@ def with_requester(body: bytes, requester: str) -> bytes:
     subject = _decode_object(body)
     annotations(subject, make=True)[REQUESTER] = requester
     return msgspec.json.encode(subject)
-
-
-async def _stored(upstream: Upstream, call: TenantCall) -> dict[str, Any] | None:
-    response = await read_stored(upstream, call)
-    body = await response.read()
-    return _decode_object(body) if response.status == 200 else None

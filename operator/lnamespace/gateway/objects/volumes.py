@@ -34,8 +34,7 @@ async def confirm_own_volume(upstream: Upstream, call: TenantCall) -> None:
     request = call.request
     if request.verb in READ_VERBS or not is_dynamic_volume(request):
         return
-    response = await read_stored(upstream, call)
-    body = await response.read()
-    if response.status != 200:
+    status, body = await read_stored(upstream, call)
+    if status != 200:
         raise not_found(request.resource.group_resource, request.name)
     answer_down(read_request(call), body, call.view)

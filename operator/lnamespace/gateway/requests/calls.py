@@ -43,6 +43,8 @@ class TenantCall:
         The request's use of memory and thread time.
     other_resources
         Returns when the tenant is served other resources than in this view.
+    changed_body
+        The body that is sent in place of the client's; empty: the client's.
     """
 
     exchange: Exchange
@@ -56,6 +58,12 @@ class TenantCall:
     user: User | None = None
     usage: RequestUsage = field(default_factory=RequestUsage)
     other_resources: Callable[[], Awaitable[object]] = _never
+    changed_body: bytes = b""
+
+    @property
+    def body(self) -> bytes:
+        """Return the body in tenant spelling; it is kept by the exchange, which may forget it."""
+        return self.changed_body or self.exchange.request.body
 
     @property
     def identity(self) -> UpstreamIdentity:

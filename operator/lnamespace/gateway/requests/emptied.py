@@ -1,5 +1,7 @@
 """Patches that remove all labels or all annotations of an object at once."""
 
+from dataclasses import replace
+
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_request, read_stored
 from lnamespace.gateway.upstream.requests import Upstream
@@ -12,8 +14,8 @@ from lnamespace.translate.bodies.emptied_maps import (
 from lnamespace.translate.bodies.encoded import answer_down, media_type_of
 
 
-async def with_named_removals(upstream: Upstream, call: TenantCall) -> bytes:
-    """Return the body of a call; one that removes all labels or annotations names each of them.
+async def with_named_removals(upstream: Upstream, call: TenantCall) -> TenantCall:
+    """Return a call whose body removes no labels or annotations all at once, but names each.
 
     What somebody else adds at the same time stays, as it does in a patch that names what it
     removes.
@@ -23,17 +25,27 @@ async def with_named_removals(upstream: Upstream, call: TenantCall) -> bytes:
     ClusterError
         The present keys cannot be read.
     """
-    request, sent = call.request, call.exchange.request
-    if request.verb != "patch" or request.resource.namespaced:
-        return sent.body
-    maps = removed_maps(media_type_of(sent.value("content-type")), sent.body)
+    if not _removed_maps(call):
+        return call
+    status, stored = await read_stored(upstream, call)
+    if status == 404:
+        return name_removals(call, b"")  # so is the patch
+    if status != 200:
+        raise error_of(status, stored)
+    return name_removals(call, answer_down(read_request(call), stored, call.view))
+
+
+def name_removals(call: TenantCall, stored: bytes) -> TenantCall:
+    """Do so by the stored object in tenant spelling; it is empty if there is none."""
+    maps = _removed_maps(call)
     if not maps:
-        return sent.body
-    response = await read_stored(upstream, call)
-    stored = await response.read()
-    if response.status == 404:
-        return with_each_key_removed(sent.body, dict.fromkeys(maps, ()))  # so is the patch
-    if response.status != 200:
-        raise error_of(response.status, stored)
-    below = answer_down(read_request(call), stored, call.view)
-    return with_each_key_removed(sent.body, keys_in_maps(below, maps))
+        return call
+    named = with_each_key_removed(call.body, keys_in_maps(stored, maps))
+    return replace(call, changed_body=named)
+
+
+def _removed_maps(call: TenantCall) -> tuple[str, ...]:
+    request = call.request
+    if request.verb != "patch" or request.resource.namespaced:
+        return ()
+    return removed_maps(media_type_of(call.exchange.request.value("content-type")), call.body)

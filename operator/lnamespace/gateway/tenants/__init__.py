@@ -14,6 +14,7 @@
 - :mod:`~lnamespace.gateway.tenants.failing_converters`: keeps Kubernetes from waiting for kinds of
   theirs that cannot be listed, by :mod:`~lnamespace.gateway.tenants.conversion_marks`, for which
   :mod:`~lnamespace.gateway.tenants.definition_reserves` keeps room.
-- :mod:`~lnamespace.gateway.tenants.full_definitions`: deletes definitions without room for it.
+- :mod:`~lnamespace.gateway.tenants.full_definitions`: empties definitions of deleted LClusters, for
+  which etcd has no room.
 - :mod:`~lnamespace.gateway.tenants.usage`: what each tenant uses, as metrics.
 """

@@ -1,4 +1,4 @@
-"""Delete CustomResourceDefinitions that their tenants filled up to what etcd takes.
+"""Empty CustomResourceDefinitions of deleted LClusters that were filled up to what etcd takes.
 
 The API server writes to a definition that is deleted: a time, a finalizer, a condition. One of
 1.5 MiB had no room for these, so neither it nor its LCluster could be deleted.
@@ -7,22 +7,17 @@ The API server writes to a definition that is deleted: a time, a finalizer, a co
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from lnamespace.errors import ClusterError, NoRoom, NotFound
+from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import (
-    make_room,
-    tenant_of_definition,
-    unmark,
-)
+from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.tenants.totals import Answer
-from lnamespace.kube.answers import decode, error_of
+from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lnamespace import DeletionPolicy
@@ -33,7 +28,6 @@ LARGE = 1024 * 1024
 EVERY = 5.0
 AGAIN = 60.0
 """Seconds until a definition that is still there is looked at again."""
-_TRIES = 5
 _CONDITIONS = frozenset({"Established", "NamesAccepted", "Terminating"})
 _SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
@@ -75,30 +69,6 @@ class _FullDefinition(msgspec.Struct, frozen=True):
 
 
 _definition = msgspec.json.Decoder(_FullDefinition)
-
-
-@dataclass(frozen=True)
-class DefinitionRoom:
-    """The room of a definition for its deletion, which a tenant asks for."""
-
-    client: Client
-
-    async def delete(self, name: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Send a deletion; where the definition has no room for it, make some and send it again."""
-        response, answer = await send()
-        marked = False
-        try:
-            for _ in range(_TRIES):  # others may write it at the same time
-                if not isinstance(error_of(response.status, answer), NoRoom):
-                    break
-                marked |= await make_room(self.client, name)
-                response, answer = await send()
-            if marked and response.status >= 300:
-                await unmark(self.client, name)
-        except ClusterError as error:
-            about = {"definition": name, "error": str(error)}
-            log.warning("a definition has no room for its deletion", extra=about)
-        return response, answer
 
 
 @dataclass
