@@ -27,6 +27,7 @@ from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.http.messages import Headers
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import JSON
+from lnamespace.kube.metadata import PartialObject
 from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
@@ -51,14 +52,6 @@ _CREATION_SECONDS: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES
 """Seconds that the API server and controllers work for a new object, by its resource."""
 
 _SELECTORS = ("fieldSelector", "labelSelector")
-
-
-class _CreatedMeta(msgspec.Struct, frozen=True):
-    name: str
-
-
-class _Created(msgspec.Struct, frozen=True):
-    metadata: _CreatedMeta
 
 
 @dataclass(frozen=True)
@@ -131,7 +124,7 @@ class Forwarder:
             response, answer = await self._send(by_force(call), namespaces, basis, totals)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
             # Its creator may work in it from now on. A dry run has created none.
-            created = msgspec.json.decode(answer, type=_Created).metadata.name
+            created = msgspec.json.decode(answer, type=PartialObject).metadata.name
             await namespaces.wait_usable(created)
         await answer_json(call, response.status, response.headers, answer)
 

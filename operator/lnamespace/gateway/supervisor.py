@@ -19,7 +19,7 @@ from lnamespace.gateway.worker import METRICS, READINESS, VARIABLE, Assignment
 from lnamespace.gateway.worker_channel import WorkerChannel
 from lnamespace.http.probes import Probes, serve_probes
 from lnamespace.metrics.joined import join_metrics
-from lnamespace.runtime.lifecycle import exit_at_next_signal, stop_event
+from lnamespace.runtime.lifecycle import exit_at_next_signal, stop_event, wait_at_most
 from lnamespace.settings import Settings
 
 _ASK_SECONDS = 1.0
@@ -196,7 +196,7 @@ class Supervisor:
             worker.failures += 1
             about = {"worker": worker.number, "code": code, "again_in_seconds": delay}
             log.error("a worker ended", extra=about)
-            await _wait(self.stop, delay)
+            await wait_at_most(self.stop, delay)
 
     async def end(self, keeping: Iterable["asyncio.Task[None]"]) -> None:
         """Terminate all workers; kill those that take too long to drain."""
@@ -232,11 +232,3 @@ async def _supervise(settings: Settings) -> None:
         for each in keeping:
             each.result()
     log.info("all workers have ended")
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        pass

@@ -40,14 +40,16 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
     retry_after_seconds: int = 0
 
 
-class _Status(msgspec.Struct, frozen=True):
+class AnsweredStatus(msgspec.Struct, frozen=True):
+    """A Status (meta/v1), of which what is used is read."""
+
     message: str = ""
     reason: str = ""
     code: int = 0
     details: _Details = _Details()
 
 
-_status = msgspec.json.Decoder(_Status)
+_status = msgspec.json.Decoder(AnsweredStatus)
 
 
 def decode(decoder: msgspec.json.Decoder[D], answer: bytes | msgspec.Raw) -> D:
@@ -83,7 +85,7 @@ def error_of(status: int, body: bytes, retry_after: str = "") -> errors.ClusterE
 
     ``retry_after`` is the header: priority and fairness sends no JSON, only that.
     """
-    answer = _read_status(body)
+    answer = read_status(body)
     # As float: a number of 5,000 digits is infinite then, and no ValueError.
     advised = float(retry_after) if retry_after.isdecimal() else 0.0
     return _error_type(status, answer)(
@@ -99,18 +101,19 @@ def does_not_apply(status: int, body: bytes) -> bool:
     The API server answers 422 without details then (observed in kube-apiserver 1.36); a 422 for an
     invalid value names the object and the field.
     """
-    details = _read_status(body).details
+    details = read_status(body).details
     return status == 422 and not details.name and not details.causes
 
 
-def _read_status(body: bytes) -> _Status:
+def read_status(body: bytes) -> AnsweredStatus:
+    """Read a refusal; one that is no Status is the message."""
     try:
         return decode(_status, body)
     except errors.Unreadable:
-        return _Status(message=body[:200].decode(errors="replace"))
+        return AnsweredStatus(message=body[:200].decode(errors="replace"))
 
 
-def _error_type(status: int, answer: _Status) -> type[errors.ClusterError]:
+def _error_type(status: int, answer: AnsweredStatus) -> type[errors.ClusterError]:
     causes = answer.details.causes
     if any(cause.reason == "NamespaceTerminating" for cause in causes):
         return errors.Terminating

@@ -62,6 +62,13 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
+async def wait_at_most(event: asyncio.Event, seconds: float | None) -> None:
+    """Wait for an event, or for some seconds; without these, for the event alone."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
 async def serve_until_stopped(
     stop: asyncio.Event, drain_seconds: float, *servers: DrainingServer
 ) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import time
 from asyncio import Lock
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.http.messages import Headers
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
+from lnamespace.translate.protocol.status import no_such_path
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,31 @@ async def fetch(upstream: Upstream, target: str, headers: Headers = ()) -> Upstr
     """Return the answer to a GET by the gateway itself, whatever its status."""
     response = await upstream.send("GET", target, UpstreamIdentity(), headers)
     return UpstreamDocument(response.status, response.headers, await response.read())
+
+
+async def fetch_served(
+    upstream: Upstream,
+    target: str,
+    headers: Headers = (),
+    *,
+    missing: Container[int] = (404,),
+    served: Container[int] = (200,),
+) -> UpstreamDocument:
+    """Return the answer to such a GET, if it has one of the statuses ``served``.
+
+    Raises
+    ------
+    Refused
+        Not found: the answer has one of the statuses ``missing``.
+    ClusterError
+        The API server does not answer, or with another status.
+    """
+    found = await fetch(upstream, target, headers)
+    if found.status in missing:
+        raise no_such_path()
+    if found.status not in served:
+        raise error_of(found.status, found.body, found.value("retry-after"))
+    return found
 
 
 class RevalidatedDocument:

@@ -9,11 +9,10 @@ from lnamespace.gateway.discovery.documents import (
     RevalidatedDocument,
     TaggedDocument,
     UpstreamDocument,
-    fetch,
+    fetch_served,
 )
 from lnamespace.gateway.discovery.served_apis import ServedApi
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
 from lnamespace.translate.discovery.openapi_v2 import (
     SwaggerDocument,
@@ -33,7 +32,6 @@ from lnamespace.translate.discovery.openapi_v3 import (
     parse_index,
     path_up,
 )
-from lnamespace.translate.protocol.status import no_such_path
 
 _MEMORY = 32 * 1024 * 1024
 """Bytes of cached documents; one of OpenAPI v2 has two million."""
@@ -124,11 +122,8 @@ class OpenApiDocuments:
         key = ("v3", location)
         known = self._cache.get(key)
         if known is None:
-            found = await fetch(self._upstream, ROOT + location.upstream, _JSON)
-            if found.status == 404:
-                raise no_such_path()  # The last definition of the group went just now.
-            if found.status != 200:
-                raise error_of(found.status, found.body, found.value("retry-after"))
+            # Not found if the last definition of the group went just now.
+            found = await fetch_served(self._upstream, ROOT + location.upstream, _JSON)
             body = document_down(found.body, location.upstream, served.paths)
             known = self._cache.put(key, TaggedDocument(body, f'"{location.hash}"'))
         return known

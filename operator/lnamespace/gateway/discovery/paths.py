@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from email.utils import formatdate
 
-from lnamespace.gateway.discovery.documents import RevalidatedDocument, TaggedDocument, fetch
+from lnamespace.gateway.discovery.documents import RevalidatedDocument, TaggedDocument, fetch_served
 from lnamespace.gateway.discovery.openapi import OpenApiDocuments
 from lnamespace.gateway.discovery.served_apis import ServedApi, ServedApis
 from lnamespace.gateway.requests.answer_encoders import answer_encoder, indented_json
@@ -12,7 +12,6 @@ from lnamespace.gateway.requests.compression import GZIPPED, LARGE, accepts_gzip
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.http.exchange import Exchange
 from lnamespace.http.messages import Headers
-from lnamespace.kube.answers import error_of
 from lnamespace.kube.media_types import JSON
 from lnamespace.runtime.steps import in_steps
 from lnamespace.translate.discovery.documents import (
@@ -45,6 +44,8 @@ from lnamespace.translate.requests.headers import NOT_CACHED
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 _NOT_FOUND_TEXT = b"404 page not found\n"
 _YEAR = 365 * 24 * 3600
+_NOT_OURS = (403, 404)
+"""Statuses for which a tenant is told that there is nothing: 403 is about the gateway's rights."""
 _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "x-content-type-options"})
 
 
@@ -152,11 +153,9 @@ class DiscoveryDocuments:
         names = served.paths.groups
         upstream = names.up(group.name)
         target = f"/apis/{upstream}/" if upstream else "/api/"
-        found = await fetch(self._upstream, target + asked.path.version, (("accept", JSON),))
-        if found.status == 404:
-            raise no_such_path()  # The last definition of the group went just now.
-        if found.status != 200:
-            raise error_of(found.status, found.body, found.value("retry-after"))
+        target += asked.path.version
+        # Not found if the last definition of the group went just now.
+        found = await fetch_served(self._upstream, target, (("accept", JSON),))
         body = resource_list_down(found.body, names, served.paths.resources)
         return await _encoded(asked, format_, body)
 
@@ -194,21 +193,14 @@ class DiscoveryDocuments:
     async def _forwarded(self, asked: DocumentRequest) -> DocumentAnswer:
         accept = (("accept", asked.header("accept") or "*/*"),)
         target = forwarded_target(asked.path, asked.request.query)
-        found = await fetch(self._upstream, target, accept)
-        # 500 is a failed health check. 403 is about the gateway's rights, not the tenant's.
-        if found.status in {403, 404}:
-            raise no_such_path()
-        if found.status not in {200, 406, 500}:
-            raise error_of(found.status, found.body, found.value("retry-after"))
+        # 500 is a failed health check.
+        served = (200, 406, 500)
+        found = await fetch_served(self._upstream, target, accept, missing=_NOT_OURS, served=served)
         headers = tuple(each for each in found.headers if each[0] in _FORWARDED_HEADERS)
         return DocumentAnswer(found.status, headers, found.body)
 
     async def _issuer(self, asked: DocumentRequest) -> DocumentAnswer:
-        found = await fetch(self._upstream, ISSUER_PATH)
-        if found.status in {403, 404}:
-            raise no_such_path()
-        if found.status != 200:
-            raise error_of(found.status, found.body, found.value("retry-after"))
+        found = await fetch_served(self._upstream, ISSUER_PATH, missing=_NOT_OURS)
         headers = tuple(each for each in found.headers if each[0] in _FORWARDED_HEADERS)
         body = issuer_down(found.body, f"https://{asked.address}{asked.base}")
         return DocumentAnswer(200, headers, body)

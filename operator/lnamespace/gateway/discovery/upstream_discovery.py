@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.discovery.documents import RevalidatedDocument, UpstreamDocument
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.runtime.lifecycle import wait_at_most
 from lnamespace.translate.discovery.groups import DiscoveredGroup, parse_discovery
 from lnamespace.translate.protocol.discovery_formats import AGGREGATED
 
@@ -53,9 +53,7 @@ class UpstreamDiscovery:
     async def run(self) -> None:
         """Refresh every half minute, and soon after it is requested."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_EVERY):
-                    await self._due.wait()
+            await wait_at_most(self._due, _EVERY)
             self._due.clear()
             try:
                 await asyncio.sleep(_PAUSE)

@@ -4,14 +4,12 @@ The gateway first reads which of these fields other managers own. If they are re
 write, the platform's admission policies refuse the object that lacks them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import msgspec
 
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import stored_upstream
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.answers import read_status
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.objects.confinement.ownership import (
@@ -49,20 +47,8 @@ class ApplyBasis:
         """Return whether a refusal is a conflict about fields that the gateway added alone."""
         if status != 409 or not self.added_by_gateway:
             return False
-        causes = msgspec.json.decode(answer, type=_ApplyConflict).details.causes
+        causes = read_status(answer).details.causes
         return bool(causes) and all(each.field in self.added_by_gateway for each in causes)
-
-
-class _ApplyCause(msgspec.Struct, frozen=True):
-    field: str = ""
-
-
-class _ApplyDetails(msgspec.Struct, frozen=True):
-    causes: Sequence[_ApplyCause] = ()
-
-
-class _ApplyConflict(msgspec.Struct, frozen=True):
-    details: _ApplyDetails = _ApplyDetails()
 
 
 async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:

@@ -7,7 +7,6 @@ import msgspec
 
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import JSON
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.requests.targets import upstream_target

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
+from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.http.upstream_connection import UpstreamResponse
@@ -233,13 +234,6 @@ async def _head_of(response: UpstreamResponse) -> bytes:
     finally:
         response.close()
     return bytes(head)
-
-
-def listed_path(view: TenantView, resource: ResourceType, namespace: str) -> str:
-    """Return the path of the objects of a custom kind in the version that Kubernetes lists."""
-    version = resource.versions[0] if resource.versions else ""
-    group = view.group_up(resource.group)
-    return f"/apis/{group}/{version}/namespaces/{namespace}/{resource.plural}"
 
 
 def _about(definition: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -126,30 +127,27 @@ class TenantNamespaces:
 
     async def wait_usable(self, namespace: str, seconds: float = _GRANT_SECONDS) -> bool:
         """Wait until the tenant has its rights in a new namespace; return whether it has."""
-        if self._is_usable(namespace):
-            return True
-        try:
-            async with asyncio.timeout(seconds):
-                while not self._is_usable(namespace):
-                    if self.closed(namespace):
-                        return False
-                    await self._changed.wait()
-        except TimeoutError:
-            return False
-        return True
+        await self._wait_for(lambda: self._is_usable(namespace) or self.closed(namespace), seconds)
+        return self._is_usable(namespace)
 
     def _is_usable(self, namespace: str) -> bool:
         return namespace in self._there and namespace in self._granted
 
     async def wait_ended(self, namespace: str, seconds: float) -> bool:
         """Wait until a namespace is closed or deleted; return whether it is."""
-        try:
+        return await self._wait_for(
+            lambda: namespace not in self._there or self.closed(namespace), seconds
+        )
+
+    async def _wait_for(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something is so; return whether it is."""
+        if is_so():
+            return True
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while namespace in self._there and not self.closed(namespace):
+                while not is_so():
                     await self._changed.wait()
-        except TimeoutError:
-            return False
-        return True
+        return is_so()
 
     def listen(self, listener: NamespaceListener) -> Callable[[], None]:
         """Call a listener at each change; return a function to stop it."""

@@ -136,12 +136,14 @@ def counted_paths(view: TenantView, namespaces: list[str]) -> Iterator[str]:
         if each.group in _TWICE or not each.versions or not each.serves_verb("list"):
             continue
         if each.namespaced:
-            yield from (_path(view, each, f"namespaces/{namespace}/") for namespace in namespaces)
+            yield from (f"{listed_path(view, each, within)}?limit=1" for within in namespaces)
         elif each.custom:
-            yield _path(view, each)
+            yield f"{listed_path(view, each)}?limit=1"
 
 
-def _path(view: TenantView, resource: ResourceType, within: str = "") -> str:
+def listed_path(view: TenantView, resource: ResourceType, namespace: str = "") -> str:
+    """Return the path of the objects of a kind in the version that Kubernetes lists."""
     version = resource.versions[0] if resource.versions else ""
     group = f"apis/{view.group_up(resource.group)}" if resource.group else "api"
-    return f"/{group}/{version}/{within}{resource.plural}?limit=1"
+    within = f"namespaces/{namespace}/" if namespace else ""
+    return f"/{group}/{version}/{within}{resource.plural}"

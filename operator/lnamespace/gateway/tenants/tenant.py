@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +15,7 @@ from lnamespace.model.lcluster import LCluster
 from lnamespace.model.quantities import parse_amounts
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.objects import RbacRole
+from lnamespace.runtime.lifecycle import wait_at_most
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.resources import ResourceTable
 
@@ -97,7 +97,9 @@ class ServedTenant:
 
         It includes changes between this call and the time when it is awaited.
         """
-        return _set_or_time(self._changed, self.entries().changes_at)
+        at = self.entries().changes_at
+        left = (at - datetime.now(UTC)).total_seconds() if at else None
+        return wait_at_most(self._changed, left)
 
     async def other_resources(self, resources: ResourceTable) -> None:
         """Wait until the tenant is served other resources than these."""
@@ -107,11 +109,3 @@ class ServedTenant:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-async def _set_or_time(event: asyncio.Event, at: datetime | None) -> None:
-    """Return when an event is set, or at a time if there is one."""
-    left = (at - datetime.now(UTC)).total_seconds() if at else None
-    with suppress(TimeoutError):
-        async with asyncio.timeout(left):
-            await event.wait()

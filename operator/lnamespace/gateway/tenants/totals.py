@@ -93,10 +93,6 @@ def _listed(amounts: Amounts) -> str:
     return ",".join(f"{each}={format_amount(each, amounts[each])}" for each in sorted(amounts))
 
 
-class _RefusedBody(msgspec.Struct, frozen=True):
-    message: str = ""
-
-
 class _UsedStatus(msgspec.Struct, frozen=True):
     used: dict[str, str] = {}
 
@@ -130,7 +126,8 @@ async def send_within_total(
     while True:
         response = await send()
         body = await response.read(call.usage.reserve)
-        message = _message(response, body) if totals.totals else ""
+        refused = response.status == 403 and totals.totals
+        message = answers.read_status(body).message if refused else ""
         refusal = read_refusal(message)
         if refusal is None:
             return response, body
@@ -142,15 +139,6 @@ async def send_within_total(
             await _ask(upstream, call, message)
             asked = time.monotonic()
         await asyncio.sleep(_PAUSE)
-
-
-def _message(response: UpstreamResponse, body: bytes) -> str:
-    if response.status != 403:
-        return ""
-    try:
-        return msgspec.json.decode(body, type=_RefusedBody).message
-    except msgspec.DecodeError:
-        return ""
 
 
 async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:

@@ -4,9 +4,8 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
-import msgspec
-
 from lnamespace.http.upstream_connection import UpstreamResponse
+from lnamespace.kube.answers import read_status
 from lnamespace.model.names import CLUSTERS_NAMESPACE
 
 _PAUSE = 0.05
@@ -14,10 +13,6 @@ _OF_AUTHORIZER = re.compile(
     r'[^\s"]+( "[^\s"]*")? is forbidden: User "system:serviceaccount:'
     rf'{CLUSTERS_NAMESPACE}[a-z0-9-]*:[a-z0-9]+" cannot '
 )
-
-
-class _Refusal(msgspec.Struct, frozen=True):
-    message: str = ""
 
 
 async def send_until_granted(
@@ -50,8 +45,4 @@ def _lacks_rights(refusal: bytes) -> bool:
     Tenants write the messages of their webhooks and policies: if a match anywhere in it counted,
     they could cause two hundred repetitions of each request.
     """
-    try:
-        message = msgspec.json.decode(refusal, type=_Refusal).message
-    except msgspec.MsgspecError:
-        return False
-    return _OF_AUTHORIZER.match(message) is not None
+    return _OF_AUTHORIZER.match(read_status(refusal).message) is not None

@@ -36,6 +36,7 @@ from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchReques
 from lnamespace.http.messages import Headers
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
+from lnamespace.runtime.lifecycle import wait_at_most
 from lnamespace.translate.protocol.status import expired
 
 _GRANT_PAUSE = 0.1
@@ -135,8 +136,7 @@ class MergedWatch:
             The API server does not answer.
         """
         if self._members:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._begun.wait(), self._until - time.monotonic())
+            await wait_at_most(self._begun, self._until - time.monotonic())
         if error := self._refusal or self._failure:
             raise error
 
