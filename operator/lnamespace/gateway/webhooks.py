@@ -8,7 +8,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -161,9 +161,7 @@ class WebhookHandler:
         if _kind_of(body) == _CONVERSION:
             return await self._convert(body, tenant, webhook)
         review = read_admission_review(body, view)
-        if review.of_tenant:
-            return review.answer_up(await self._ask(view, webhook, review.body), view), ""
-        async with _bounded(self.waits, view.tenant):
+        async with nullcontext() if review.of_tenant else _bounded(self.waits, view.tenant):
             return review.answer_up(await self._ask(view, webhook, review.body), view), ""
 
     async def _convert(

@@ -125,11 +125,7 @@ class MineCall:
         """Send the request for one namespace: as the caller, or as the gateway for Namespaces."""
         target = part_target(self.request, namespace, parameters)
         headers: Headers = (("user-agent", USER_AGENT), ("accept", self.accept))
-        if self.of_namespaces:
-            return await self.platform.as_gateway.send(
-                "GET", target, UpstreamIdentity(), headers, lasting=lasting
-            )
-        headers = (*headers, *self.caller.credentials)
-        return await self.platform.as_caller.send(
-            "GET", target, UpstreamIdentity(), headers, lasting=lasting
-        )
+        sender = self.platform.as_gateway
+        if not self.of_namespaces:
+            sender, headers = self.platform.as_caller, (*headers, *self.caller.credentials)
+        return await sender.send("GET", target, UpstreamIdentity(), headers, lasting=lasting)

@@ -116,11 +116,8 @@ class MineHandler:
 
     async def _counted(self, inbound: CallerRequest, request: Request) -> None:
         """Answer a request within the concurrency limit of the login."""
-        owner, usage, size = (
-            inbound.caller.account,
-            inbound.usage,
-            len(inbound.exchange.request.body),
-        )
+        owner, usage = inbound.caller.account, inbound.usage
+        size = len(inbound.exchange.request.body)
         if inbound.exchange.verb == "watch":
             await usage.metered(self._answer(inbound, request))
             return
