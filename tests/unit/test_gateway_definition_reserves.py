@@ -1,7 +1,6 @@
 """A definition that its tenant filled up to what etcd takes is marked all the same."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,11 +13,9 @@ from lnamespace.gateway.tenants.conversion_marks import (
     TYPE,
     make_room,
     mark,
-    reserve,
     unmark,
 )
-from lnamespace.gateway.tenants.definition_reserves import AGAIN, DefinitionReserves
-from lnamespace.gateway.tenants.watched_parts import UNRESERVED, PartReader
+from lnamespace.gateway.tenants.watched_parts import PartReader
 from lnamespace.kube.client import Client
 from lnamespace.translate.objects.definition_reserve import (
     DEFINITION_ANNOTATIONS,
@@ -54,13 +51,20 @@ OF_GATEWAY = {
 """What the API server keeps about a write of the gateway, which is in the object too."""
 
 
-def definition(**metadata: Any) -> dict[str, Any]:
+def definition(*conditions: dict[str, str], **metadata: Any) -> dict[str, Any]:
     return {
         "metadata": {"resourceVersion": "7"} | metadata,
-        "status": {"conditions": [ESTABLISHED]},
+        "status": {"conditions": [ESTABLISHED, *conditions]},
     }
 
 
+MARKED = {
+    "type": TYPE,
+    "status": "True",
+    "reason": REASON,
+    "message": "the conversion webhook fails",
+    "lastTransitionTime": "now",
+}
 RESERVED_ONE = definition(annotations={"a": "b", **DEFINITION_ANNOTATIONS})
 
 
@@ -114,29 +118,15 @@ class Etcd:
         return bool(found.get(RESERVE) == DEFINITION_ANNOTATIONS[RESERVE])
 
 
-@pytest.mark.parametrize(
-    ("stored", "room", "words", "reserved"),
-    [
-        pytest.param(RESERVED_ONE, 4096, True, True, id="room"),
-        pytest.param(RESERVED_ONE, 0, False, False, id="full"),
-        pytest.param(definition(managedFields=OWNED), 0, False, False, id="full and older"),
-    ],
-)
+@pytest.mark.parametrize(("room", "words", "reserved"), [(4096, True, True), (0, False, False)])
 async def test_a_full_definition_is_marked_in_place_of_its_reserve(
-    stored: dict[str, Any], room: int, words: bool, reserved: bool
+    room: int, words: bool, reserved: bool
 ) -> None:
-    etcd = Etcd(stored, room)
+    etcd = Etcd(RESERVED_ONE, room)
     await mark(etcd.client, NAME, "no mapping " * 100)
     assert etcd.message
     assert ("no mapping" in etcd.message) == words
     assert etcd.reserved == reserved
-    assert "managedFields" not in etcd.stored["metadata"]
-
-
-async def test_a_definition_of_an_earlier_version_may_have_no_room_at_all() -> None:
-    etcd = Etcd(definition())
-    with pytest.raises(NoRoom):
-        await mark(etcd.client, NAME, "no mapping")
 
 
 @pytest.mark.parametrize("room", [0, 4096])
@@ -148,12 +138,20 @@ async def test_a_definition_gives_its_reserve_for_its_deletion(room: int) -> Non
     assert not await make_room(etcd.client, NAME), "it was marked before"
 
 
+async def test_a_marked_definition_that_was_filled_since_gives_its_managed_fields() -> None:
+    etcd = Etcd(definition(MARKED, managedFields=OWNED))
+    assert not await make_room(etcd.client, NAME)
+    assert "managedFields" not in etcd.stored["metadata"]
+    etcd = Etcd(definition(MARKED))
+    with pytest.raises(NoRoom):
+        await make_room(etcd.client, NAME)
+
+
 async def test_a_definition_with_room_keeps_its_reserve_when_the_api_server_fails() -> None:
     """Any failure was taken for a lack of room: the reserve went, and the webhook's words."""
     etcd = Etcd(RESERVED_ONE, 4096, fault=ServerFault("etcdserver: leader changed", status=500))
-    for change in (mark(etcd.client, NAME, "no mapping"), reserve(etcd.client, NAME)):
-        with suppress(ServerFault):
-            await change
+    with pytest.raises(ServerFault):
+        await mark(etcd.client, NAME, "no mapping")
     assert etcd.asked == 1
 
 
@@ -176,77 +174,18 @@ async def test_the_reserve_is_there_again_when_the_mark_goes(annotations: dict[s
         pytest.param({"managedFields": OWNED * 3}, 0, id="no room but for managed fields"),
     ],
 )
-async def test_a_definition_of_an_earlier_version_gets_a_reserve(
+async def test_a_definition_that_gave_its_reserve_has_it_again_when_the_mark_goes(
     metadata: dict[str, Any], room: int
 ) -> None:
-    etcd = Etcd(definition(**metadata), room)
-    await reserve(etcd.client, NAME)
+    etcd = Etcd(definition(MARKED, **metadata), room)
+    await unmark(etcd.client, NAME)
     assert etcd.reserved
+    assert not etcd.message
     kept = {key: each for key, each in etcd.stored["metadata"]["annotations"].items() if key == "a"}
     assert kept == metadata.get("annotations", {})
-    before = etcd.stored
-    await reserve(etcd.client, NAME)
-    assert etcd.stored is before
 
 
-@pytest.mark.parametrize(
-    ("stored", "kept"),
-    [
-        (RESERVED_ONE, b""),
-        (definition(), UNRESERVED),
-        (definition(annotations={"a": "b"}), UNRESERVED),
-        (
-            {
-                "metadata": {"name": NAME},
-                "status": {
-                    "conditions": [
-                        {"type": TYPE, "status": "True", "reason": REASON}
-                        | {"lastTransitionTime": "now"}
-                    ]
-                },
-            },
-            b"now",
-        ),
-    ],
-)
-def test_a_watch_keeps_whether_a_definition_has_the_reserve(
-    stored: dict[str, Any], kept: bytes
-) -> None:
-    raw = msgspec.json.encode(stored | {"metadata": {"name": NAME} | stored["metadata"]})
+@pytest.mark.parametrize(("conditions", "kept"), [([], b""), ([MARKED], b"now")])
+def test_a_watch_keeps_when_a_definition_was_marked(conditions: list[Any], kept: bytes) -> None:
+    raw = msgspec.json.encode(definition(*conditions, name=NAME))
     assert PartReader("label").definition(raw).raw == kept
-
-
-@dataclass
-class Missing:
-    """The definitions that lack a reserve."""
-
-    names: frozenset[str] = frozenset({NAME, "tills.acme-shop.example.com"})
-
-    def unreserved_definitions(self) -> frozenset[str]:
-        return self.names
-
-
-@dataclass
-class Refusing:
-    """An API server that refuses every patch."""
-
-    asked: list[str] = field(default_factory=list)
-
-    async def get(self, path: str) -> bytes:
-        self.asked.append(path.rpartition("/")[2])
-        return msgspec.json.encode(definition())
-
-    async def patch_json(self, _path: str, _operations: Sequence[Any]) -> bytes:
-        raise NoRoom("etcdserver: request is too large", status=500)
-
-
-async def test_a_definition_without_room_stops_no_other_and_is_tried_again_after_an_hour() -> None:
-    now = 0.0
-    client = Refusing()
-    reserves = DefinitionReserves(cast(Any, Missing()), cast("Client", client), lambda: now)
-    for _ in range(3):
-        await reserves.fill()
-    assert client.asked == sorted(Missing().names)
-    now += AGAIN
-    await reserves.fill()
-    assert client.asked == sorted(Missing().names) * 2

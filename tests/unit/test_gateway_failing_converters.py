@@ -53,7 +53,7 @@ class Platform:
 
     def marked_definitions(self) -> dict[str, str]:
         raw = msgspec.json.encode({"status": {"conditions": self.conditions}})
-        return {NAME: at} if (at := read_mark(raw)[0]) else {}
+        return {NAME: at} if (at := read_mark(raw)) else {}
 
     async def send(self, method: str, target: str, *_: object) -> "Answer":
         assert method == "GET"
@@ -336,4 +336,4 @@ async def test_a_cluster_scoped_kind_is_not_marked(
     ],
 )
 def test_a_definition_without_the_mark_is_not_marked(conditions: Any) -> None:
-    assert read_mark(msgspec.json.encode({"status": {"conditions": conditions}})) == ("", False)
+    assert read_mark(msgspec.json.encode({"status": {"conditions": conditions}})) == ""

@@ -42,7 +42,6 @@ from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marke
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.definition_reserves import DefinitionReserves
 from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.full_definitions import FullDefinitions
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
@@ -206,9 +205,8 @@ class GatewayParts:
         """Confine what tenants stored through an earlier version as what they store now."""
         await self._run(StoredConditions(self.client, self.names.lcluster_label).run())
 
-    async def keep_room(self, tenants: Tenants) -> None:
-        """Keep the room in definitions without which they could not be marked or deleted."""
-        await self._run(DefinitionReserves(tenants, self.client).run())
+    async def empty_definitions(self, tenants: Tenants) -> None:
+        """Empty definitions of deleted LClusters that may lack the room for their deletion."""
         label = self.names.lcluster_label
         await self._run(FullDefinitions(tenants, self.client, label).run())
 

@@ -48,7 +48,7 @@ async def _serve(settings: Settings, answer: ProbeServer, lock: int | None) -> N
         tenants = await parts.watch_tenants()
         await parts.sign_for(tenants)
         await parts.renew_conditions()
-        await parts.keep_room(tenants)
+        await parts.empty_definitions(tenants)
         limits = ServerLimits().within(raise_open_files())
         server, context = HttpServer(parts.gateway(tenants).handle, limits), parts.context
         servers = [*await parts.serve_webhooks(tenants), server]

@@ -13,7 +13,7 @@ from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
 from lnamespace.gateway.tenants.view_builder import Route, ViewBuilder, resource_name
-from lnamespace.gateway.tenants.watched_parts import UNRESERVED, PartReader, RbacBudget
+from lnamespace.gateway.tenants.watched_parts import PartReader, RbacBudget
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
@@ -91,22 +91,8 @@ class Tenants:
 
     def marked_definitions(self) -> dict[str, str]:
         """Return when each marked definition of an LCluster was marked, by its name upstream."""
-        return {
-            each.name: each.raw.decode()
-            for each in self._definitions()
-            if each.raw not in {b"", UNRESERVED}
-        }
-
-    def unreserved_definitions(self) -> frozenset[str]:
-        """Return the names upstream of the definitions of LClusters without a mark or a reserve."""
-        found = self._definitions()
-        return frozenset(
-            each.name for each in found if each.raw == UNRESERVED and not each.terminating
-        )
-
-    def _definitions(self) -> Iterator[WatchedObject]:
         label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
-        return (each for each in found if label in each.labels)
+        return {each.name: each.raw.decode() for each in found if each.raw and label in each.labels}
 
     async def run(self) -> None:
         """Run discovery and the reflectors."""

@@ -88,10 +88,10 @@ def tenant_of_definition(name: str) -> str:
     return name.partition(".")[2].partition("-")[0]
 
 
-def read_mark(raw: bytes | Raw) -> tuple[str, bool]:
-    """Return when a definition was marked, empty if it is not, and whether it has the reserve."""
-    found = _definition.decode(raw)
-    return found.mark.last_transition_time or "" if found.mark else "", found.is_reserved
+def read_mark(raw: bytes | Raw) -> str:
+    """Return when a definition was marked; empty if it is not."""
+    mark = _definition.decode(raw).mark
+    return (mark and mark.last_transition_time) or ""
 
 
 async def mark(client: Client, name: str, why: str) -> None:
@@ -122,20 +122,6 @@ async def unmark(client: Client, name: str) -> None:
     if found and found.mark and found.terminating and not found.metadata.deletion_timestamp:
         removed = {"op": "remove", "path": f"/status/conditions/{found.terminating[0]}"}
         operations = [removed, *_reserve_of(found)]
-        await _patch(client, name, found, operations, [*_room_in(found), *operations])
-
-
-async def reserve(client: Client, name: str) -> None:
-    """Give a definition the reserve; one that has no room loses its managed fields for it.
-
-    Raises
-    ------
-    ClusterError
-        The API server does not answer or refuses.
-    """
-    found = await _read(client, name)
-    if found and not found.is_reserved and not found.metadata.deletion_timestamp:
-        operations = _reserve_of(found)
         await _patch(client, name, found, operations, [*_room_in(found), *operations])
 
 

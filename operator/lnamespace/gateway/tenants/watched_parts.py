@@ -21,8 +21,6 @@ from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 RBAC_BYTES = 8 * 1024 * 1024
 """The bytes of one tenant's Roles and bindings that are kept; decoded they take five times more."""
 
-UNRESERVED = b"-"
-
 _Id = tuple[str, Key]
 _members = Decoder(dict[str, Raw]).decode
 _annotations = Decoder(dict[str, Raw] | None).decode
@@ -61,13 +59,8 @@ class PartReader:
         return replace(item, raw=b"", labels=self._own(item))
 
     def definition(self, raw: bytes | Raw) -> WatchedObject:
-        """Read a CustomResourceDefinition: its name, its tenant, when it was marked, its reserve.
-
-        One without a mark and without the reserve is kept as ``UNRESERVED``.
-        """
-        marked_at, reserved = read_mark(raw)
-        kept = marked_at.encode() or (b"" if reserved else UNRESERVED)
-        return replace(self.metadata(raw), raw=kept)
+        """Read a CustomResourceDefinition: its name, its tenant, and when it was marked."""
+        return replace(self.metadata(raw), raw=read_mark(raw).encode())
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:
         """Read a class: its labels, and whether it is a default."""
