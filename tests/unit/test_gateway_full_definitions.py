@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
+from lnamespace.gateway.objects import definition_deletions
 from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.tenants.full_definitions import (
     AGAIN,
