@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 PART = 128 * 1024
 """Bytes that are written before a pause for the reader, in which other tasks may run."""
@@ -67,6 +68,9 @@ class Chunks:
         self._ended = False
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._hold: Callable[[int], None] | None = None
+        """Counts the bytes of a body that is gathered as a whole."""
+        self._held = 0
 
     @property
     def ended(self) -> bool:
@@ -74,8 +78,13 @@ class Chunks:
         return self._ended
 
     def put(self, data: bytes) -> None:
-        """Append a chunk."""
+        """Append a chunk; drop it after an error."""
+        if self._error:
+            return
         self._waiting += data
+        if self._hold:
+            self._count(self._hold)
+            return
         if len(self._waiting) > HIGH_WATER and not self.paused_since:
             self.paused_since = time.monotonic()
             self._transport.pause_reading()
@@ -96,18 +105,65 @@ class Chunks:
             The rest will not come.
         """
         while not self._waiting and not self._ended:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            await self._change()
         if self._waiting:
-            data = bytes(self._waiting)
-            self._waiting.clear()
-            if self.paused_since:
-                self.paused_since = 0.0
-                self._transport.resume_reading()
-            return data
+            return self._all()
         if self._error:
             raise self._error
         return b""
+
+    async def gather(self, hold: Callable[[int], None]) -> bytes:
+        """Return all that is still to come, when it has ended; the reader wakes once.
+
+        Woken for each 32 KiB, the reader of a list of 1,000 took a tenth of its cost.
+
+        Parameters
+        ----------
+        hold
+            Counts bytes that are kept; what it raises ends the body.
+
+        Raises
+        ------
+        ConnectionError
+            The rest will not come.
+        """
+        self._hold = hold
+        if self.paused_since:
+            self._resume()
+        try:
+            while not self._ended:
+                await self._change()
+        finally:
+            self._hold = None
+        if self._error:
+            raise self._error
+        hold(len(self._waiting) - self._held)
+        return self._all()
+
+    async def _change(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+
+    def _all(self) -> bytes:
+        data = bytes(self._waiting)
+        self._waiting.clear()
+        if self.paused_since:
+            self._resume()
+        return data
+
+    def _resume(self) -> None:
+        self.paused_since = 0.0
+        self._transport.resume_reading()
+
+    def _count(self, hold: Callable[[int], None]) -> None:
+        size = len(self._waiting) - self._held
+        if size < PART:
+            return  # It may come in thousands of chunks.
+        self._held += size
+        try:
+            hold(size)
+        except Exception as error:  # noqa: BLE001 - it is for whoever gathers
+            self.end(error)
 
     def _wake(self) -> None:
         if self._waiter and not self._waiter.done():

@@ -83,16 +83,12 @@ class UpstreamResponse:
         return self._body
 
     async def _read(self, hold: Callable[[int], None]) -> bytes:
-        first = await self.take()
-        hold(len(first))
-        if not first or self._chunks.ended:
-            rest = await self.take() if first else b""
-            return first + rest if rest else first
-        body = bytearray(first)
-        while data := await self.take():
-            hold(len(data))
-            body += data
-        return bytes(body)
+        try:
+            body = await self._chunks.gather(hold)
+        except ConnectionError as error:
+            raise Unreachable(str(error)) from error
+        self.close()
+        return body
 
     def close(self) -> None:
         """Release the connection, which is reused if the answer has arrived completely.
