@@ -92,6 +92,11 @@ def table(objects: list[Any]) -> bytes:
         (asked("configmaps", "list"), listed("ConfigMapList", None) + b" " * LONG_ANSWER),
         (asked("configmaps", "list"), listed("ConfigMapList", []) + b" " * LONG_ANSWER),
         (asked("configmaps", "list"), listed("ConfigMapList", ["x" * LONG_ANSWER])),
+        (asked("configmaps", "list"), listed("ConfigMapList", ["x" * LONG_ANSWER]) + b"\n"),
+        (
+            asked("configmaps", "list"),
+            listed("ConfigMapList", items("configmaps", "a"))[:-1] + b',"more":[]}\n',
+        ),
     ],
 )
 def test_a_long_list_is_translated_in_steps_to_the_same_result(

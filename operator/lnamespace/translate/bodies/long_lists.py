@@ -1,5 +1,6 @@
 """Translate a long list or table in steps, between which others may run."""
 
+import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -32,6 +33,11 @@ _SPLICED = 4
 """How many times cheaper spliced objects are."""
 _ROWS = 2 * 1024
 """Bytes of rows of a table that are translated together."""
+
+_HEAD = re.compile(
+    rb'\{"kind":"[A-Za-z]+List","apiVersion":"[^"\\]*","metadata":\{[^{}\[\]\\]*\},"items":(?=\[)'
+)
+"""How the API server begins a list of its own kinds, whose last member are the items."""
 
 _items_of = Decoder(list[Raw]).decode
 _item_of = Decoder(dict[str, Raw]).decode
@@ -144,12 +150,23 @@ def _list_members(request: ResourceRequest, body: bytes) -> Encoded | None:
     if request.verb not in SELECTING_VERBS:
         return None
     try:
-        members = at_any_depth(_members, body)
+        members = _cut_members(body) or at_any_depth(_members, body)
         kind = text_at(members, "kind")
     except (MsgspecError, RecursionError):
         return None
     listed = kind.endswith("List") and "items" in members
     return members if listed or _is_table(members) else None
+
+
+def _cut_members(body: bytes) -> Encoded:
+    """Return the members of a list by its two ends; empty if it may be something else.
+
+    What is cut out as its items is a list if it can be decoded, so the items are read once.
+    """
+    head = _HEAD.match(body)
+    if head is None or not body.endswith(b"]}\n"):
+        return {}
+    return _members(head.group() + b"0}") | {"items": Raw(memoryview(body)[head.end() : -2])}
 
 
 def _is_table(members: Encoded) -> bool:
