@@ -11,7 +11,7 @@ from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.totals import TenantTotals
 from lnamespace.http.messages import HttpRequest
 from lnamespace.http.upstream_connection import UpstreamResponse
-from lnamespace.kube.media_types import APPLY_PATCH, MERGE_PATCH
+from lnamespace.kube.media_types import APPLY_PATCH, JSON, MERGE_PATCH
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 from tests.unit.support.forwarded import Tenant, forwarding
@@ -327,3 +327,18 @@ def test_a_call_holds_no_body_that_its_exchange_has_forgotten() -> None:
     assert len(call.body) == 1000
     Sent.request = replace(Sent.request, body=b"")
     assert call.body == b""
+
+
+async def test_the_body_of_a_read_means_nothing() -> None:
+    """The gateway translated it, and refused one that it could not read."""
+    async with forwarding() as tenant:
+        tenant.open("acme-a")
+        asked = tenant.ask("GET", f"{NAMESPACES}/a/configmaps/c", b"[", content_type=JSON)
+        read = await tenant.platform.next("GET")
+        assert read.path == f"{NAMESPACES}/acme-a/configmaps/c"
+        assert "content-length" not in read.headers
+        read.answer({"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "acme-a"}})
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == 200
+        assert json.loads(await answered.read())["metadata"] == {"name": "c", "namespace": "a"}

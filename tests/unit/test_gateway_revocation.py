@@ -10,6 +10,7 @@ import pytest
 from lnamespace.gateway.audit import RequestRecord
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.destinations import Destination
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.refusals import refuse_suspended
 from lnamespace.gateway.requests.answer_encoders import JsonEncoder
@@ -236,7 +237,7 @@ async def test_a_queued_request_is_refused_if_its_user_lost_access_meanwhile() -
     asks = asks_of(tenant, Login("ann"))
     tenant.set_lcluster(LCluster(tenant.cluster.metadata, LClusterSpec()))
     with pytest.raises(Refused) as refused:
-        await gateway_with(endless, tenant)._authorize_and_answer(asks, request)  # noqa: SLF001
+        await gateway_with(endless, tenant)._authorize_and_answer(asks, RequestUsage(), request)  # noqa: SLF001
     assert refused.value.status.code == 403
     assert not endless.begun
 

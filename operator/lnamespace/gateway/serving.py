@@ -50,8 +50,6 @@ _VERBS = READ_VERBS | {"create", "update", "patch", "delete", "deletecollection"
 _HANDSHAKE = 0.002
 """Seconds of the thread that a TLS handshake takes."""
 
-_NOT_COUNTED = RequestUsage()
-
 log = logging.getLogger(__name__)
 
 
@@ -65,8 +63,6 @@ class InboundRequest:
     login: Login
     user: User
     record: RequestRecord = field(default_factory=RequestRecord)
-    usage: RequestUsage = _NOT_COUNTED
-    """Its own once it is counted: to make another first took a fiftieth of a GET's time."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +105,10 @@ class Gateway:
             if self.audit:
                 self.audit.completed(exchange, record)
             verb = exchange.verb if exchange.verb in _VERBS else "other"
-            self.metrics.requests.labels(verb, str(exchange.status)).inc()
+            took = None if exchange.streamed else time.perf_counter() - began
+            self.metrics.answered(verb, exchange.status, took)
             if record.lcluster:
                 self.metrics.lcluster_requests.labels(record.lcluster.name).inc()
-            if not exchange.streamed:
-                self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
 
     async def _answer_refusals_late(self, exchange: Exchange, record: RequestRecord) -> None:
         await self._map_errors(exchange, record)
@@ -186,16 +181,15 @@ class Gateway:
             self.in_flight.holding(tenant, len(exchange.request.body)),
             self.accounts.account_for(tenant, cut) as usage,
         ):
-            usage.charge_extra(_HANDSHAKE if new else 0.0)
+            if new:
+                usage.charge_extra(_HANDSHAKE)
             inbound.record.request = request = await self._parse(inbound)
             exchange.verb = request.verb
             with self.in_flight.counted(tenant, request):
                 async with self.in_flight.limit_concurrency(
                     tenant, request, len(exchange.request.body)
                 ):
-                    await usage.metered(
-                        self._authorize_and_answer(replace(inbound, usage=usage), request)
-                    )
+                    await usage.metered(self._authorize_and_answer(inbound, usage, request))
 
     async def _parse(self, inbound: InboundRequest) -> ResourceRequest | PathRequest:
         """Parse a request; refresh discovery for a kind that is not known, which may be new."""
@@ -210,13 +204,13 @@ class Gateway:
         return parse_request(method, target, tenant.view.resources, tenant.name)
 
     async def _authorize_and_answer(
-        self, inbound: InboundRequest, request: ResourceRequest | PathRequest
+        self, inbound: InboundRequest, usage: RequestUsage, request: ResourceRequest | PathRequest
     ) -> None:
         """Authorize a parsed request, and answer it."""
         # The user once more: the request may have waited since its sender was authenticated.
         inbound = self._authorize(self._with_current_user(inbound), request)
         if isinstance(request, ResourceRequest):
-            await self._answer_call(inbound, _tenant_call(inbound, request))
+            await self._answer_call(inbound, _tenant_call(inbound, usage, request))
             return
         exchange, base = inbound.exchange, inbound.destination.base
         address = exchange.request.value("host")
@@ -234,7 +228,7 @@ class Gateway:
         user = _user(inbound.login, tenant) if tenant else None
         if tenant is not inbound.tenant or user is None:
             raise not_listed(inbound.login, inbound.tenant.name)
-        return replace(inbound, user=user)
+        return inbound if user == inbound.user else replace(inbound, user=user)
 
     def _authorize(
         self, inbound: InboundRequest, request: ResourceRequest | PathRequest
@@ -260,6 +254,10 @@ class Gateway:
 
     async def _answer_call(self, inbound: InboundRequest, call: TenantCall) -> None:
         """Answer an access review; forward any other request that gives nobody more rights."""
+        if call.reads:
+            # It creates and changes nothing, so none of the following is about it.
+            await self._forward_while_allowed(inbound, call)
+            return
         tenant, user = inbound.tenant, inbound.user
         refuse_new_content(call, tenant)
         if await self.reviewer.answer(call, tenant, user):
@@ -294,7 +292,7 @@ class Gateway:
 
         # In a task of its own; a certificate of the tenant may end meanwhile.
         await answer_while_allowed(
-            lambda: inbound.usage.metered(forward()),
+            lambda: call.usage.metered(forward()),
             tenant.changed,
             confirm,
             lambda: login.left if login.tenant else None,
@@ -308,7 +306,9 @@ def _user(login: Login, tenant: ServedTenant) -> User | None:
     return user_of(login, tenant.entries(), tenant.view, tenant.namespaces)
 
 
-def _tenant_call(inbound: InboundRequest, request: ResourceRequest) -> TenantCall:
+def _tenant_call(
+    inbound: InboundRequest, usage: RequestUsage, request: ResourceRequest
+) -> TenantCall:
     sent = inbound.exchange.request
     view = inbound.tenant.view
     if request.in_pod:
@@ -317,7 +317,7 @@ def _tenant_call(inbound: InboundRequest, request: ResourceRequest) -> TenantCal
     if request.resource.group_resource == RESOURCE_QUOTAS:
         view = replace(view, totals=inbound.tenant.totals.shown)
     encoding = encoding_of(request, ",".join(sent.values("accept")))
-    inbound.usage.expansion = expansion_of(request.resource)
+    usage.expansion = expansion_of(request.resource)
     indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
     return TenantCall(
         inbound.exchange,
@@ -328,7 +328,7 @@ def _tenant_call(inbound: InboundRequest, request: ResourceRequest) -> TenantCal
         answer_encoder(encoding.media_type, indented=indented),
         inbound.destination.base,
         user=inbound.user,
-        usage=inbound.usage,
+        usage=usage,
         other_resources=partial(inbound.tenant.other_resources, view.resources),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -92,6 +93,12 @@ class GatewayMetrics(ProcessMetrics):
         ),
     ]
 
+    def answered(self, verb: str, status: int, seconds: float | None) -> None:
+        """Count a request that was answered; ``seconds`` are None for watches and streams."""
+        _requests(self.requests, verb, status).inc()
+        if seconds is not None:
+            _seconds(self.seconds, verb).observe(seconds)
+
     def forget_lclusters(self, known: Container[str]) -> None:
         """Remove the series of LClusters that are gone."""
         for metric in (
@@ -107,3 +114,14 @@ class GatewayMetrics(ProcessMetrics):
             for name in names:
                 if name not in known:
                     metric.remove(name)
+
+
+# Values of these labels never go, and to look them up took longer than to count.
+@lru_cache(maxsize=1024)
+def _requests(metric: Counter, verb: str, status: int) -> Counter:
+    return metric.labels(verb, str(status))
+
+
+@lru_cache(maxsize=64)
+def _seconds(metric: Histogram, verb: str) -> Histogram:
+    return metric.labels(verb)

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Self, TypeVar
 from weakref import WeakValueDictionary
 
 from lnamespace.gateway.fairness.scheduler import FairScheduler
@@ -54,25 +54,27 @@ class MemoryAccounts:
         self._held: Counter[str] = Counter()
         self._total = 0
 
-    @contextmanager
-    def account_for(self, owner: str, cut: Callable[[], object]) -> Iterator["RequestUsage"]:
-        """Yield the usage of a request, for as long as it is under way.
+    def account_for(self, owner: str, cut: Callable[[], object]) -> "RequestUsage":
+        """Return the usage of a request, which counts in a block for as long as it is under way.
 
         Parameters
         ----------
         cut
             Ends the request at once, to free its memory for others.
         """
-        usage = RequestUsage(owner, self, cut)
-        usages = self._open.setdefault(owner, {})
-        usages[usage] = None
-        try:
-            yield usage
-        finally:
-            usage.resize(0)
-            del usages[usage]
-            if not usages:
-                del self._open[owner], self._held[owner]
+        return RequestUsage(owner, self, cut)
+
+    def open(self, usage: "RequestUsage") -> None:
+        """Begin to count a request."""
+        self._open.setdefault(usage.owner, {})[usage] = None
+
+    def close(self, usage: "RequestUsage") -> None:
+        """Stop counting a request."""
+        usage.resize(0)
+        usages = self._open[usage.owner]
+        del usages[usage]
+        if not usages:
+            del self._open[usage.owner], self._held[usage.owner]
 
     def held(self, owner: str) -> int:
         """Return how many bytes an owner's answers take."""
@@ -124,6 +126,13 @@ class RequestUsage:
     cut: Callable[[], object] = bool
     size: int = 0
     expansion: int = 1
+
+    def __enter__(self) -> Self:
+        self.accounts.open(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.accounts.close(self)
 
     @property
     def counted(self) -> int:

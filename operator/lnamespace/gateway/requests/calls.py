@@ -66,14 +66,19 @@ class TenantCall:
         return self.changed_body or self.exchange.request.body
 
     @property
+    def reads(self) -> bool:
+        """Return whether the request only reads: it writes nothing, and opens no connection."""
+        request = self.request
+        return request.verb in READ_VERBS and request.subresource not in CONNECTIONS
+
+    @property
     def identity(self) -> UpstreamIdentity:
         """Return the identity upstream: the tenant's account in its namespaces and API groups.
 
         For everything else it is the gateway's own. No webhook is asked about a read.
         """
         request = self.request
-        reads = request.verb in READ_VERBS and request.subresource not in CONNECTIONS
-        user = None if reads else self.user
+        user = None if self.reads else self.user
         if request.resource.namespaced or request.resource.custom:
             return UpstreamIdentity(self.view.tenant, self.person, user)
         return UpstreamIdentity("", self.person, user)

@@ -152,7 +152,10 @@ def _parameters(raw_query: str) -> Iterator[tuple[str, str]]:
 
 
 def _parameter(query: Query, key: str) -> str | None:
-    return next((value for name, value in query if name == key), None)
+    for name, value in query:
+        if name == key:
+            return value
+    return None
 
 
 def _refuse_repeated(query: Query) -> None:

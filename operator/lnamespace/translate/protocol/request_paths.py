@@ -36,7 +36,7 @@ def split_path(raw_path: str) -> list[str]:
     """Return the encoded segments of a path, the last of them empty after a final slash."""
     if not raw_path.startswith("/"):
         raise bad_request("the path of a request begins with a slash")
-    if set(raw_path) & set("#\\"):
+    if "#" in raw_path or "\\" in raw_path:
         raise bad_request("the path of a request has characters that must be encoded")
     return raw_path[1:].split("/") if raw_path != "/" else []
 
