@@ -68,7 +68,8 @@ class BillingRecorder:
     Parameters
     ----------
     recorded
-        The UIDs of LNamespaces with a record, even if their status lacks it.
+        The LNamespaces with a record, even if their status lacks it: by UID, the resourceVersion of
+        the LNamespace whose records are all created, or empty.
     waited
         The UIDs of LNamespaces that waited for another Namespace of their name to be gone; after a
         restart the status shows it.
@@ -78,7 +79,7 @@ class BillingRecorder:
 
     client: Client
     names: Names
-    recorded: set[str] = field(default_factory=set)
+    recorded: dict[str, str] = field(default_factory=dict)
     waited: set[str] = field(default_factory=set)
     started_at: dict[str, datetime] = field(default_factory=dict)
 
@@ -100,9 +101,16 @@ class BillingRecorder:
         namespace_created
             When its Namespace was created for it; empty if it was adopted, or that is not known.
         """
-        failures = await self.create(lns.uid, self._due(lns, now, namespace_created))
+        # The status may wait for a sudoer whose objects are slow, and each further reconcile until
+        # then would create the record anew: a refused request, or the publisher's work once more.
+        version = lns.metadata.resource_version
+        done = self.recorded.get(lns.uid) == version
+        due = () if done else self._due(lns, now, namespace_created)
+        failures = await self.create(lns.uid, due)
         if not failures:
             self.forget(lns.uid)
+            if due:
+                self.recorded[lns.uid] = version
         return failures
 
     async def record_pending_deletion(self, deleted: DeletedLNamespace) -> list[ClusterError]:
@@ -118,7 +126,7 @@ class BillingRecorder:
         lns, at = deleted.lns, deleted.at
         failures = await self.create(lns.uid, (*self._due(lns, at), deletion(lns, at)))
         if not failures:
-            self.recorded.discard(lns.uid)
+            self.recorded.pop(lns.uid, None)
             self.forget(lns.uid)
         return failures
 
@@ -150,7 +158,7 @@ class BillingRecorder:
                 pass
             except ClusterError as error:
                 return [error]
-            self.recorded.add(uid)
+            self.recorded.setdefault(uid, "")
         return []
 
 
