@@ -33,7 +33,7 @@ from tests.e2e.support.stream_clients import (
     reset,
     upgrade_headers,
 )
-from tests.e2e.support.waiting import eventually
+from tests.e2e.support.waiting import PATIENCE, eventually
 
 STREAMER, OTHER = "streamer", "streamee"
 MIB = 1024 * 1024
@@ -258,6 +258,7 @@ async def test_data_after_a_refused_upgrade_is_not_smuggled_upstream_as_a_reques
     assert target.api.answer("GET", "/api/v1/namespaces").status == 200
 
 
+@pytest.mark.usefixtures("lclusters")
 def test_streams_end_with_an_error_when_the_gateway_stops(
     cluster: GatewayCluster, people: People, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -270,6 +271,6 @@ def test_streams_end_with_an_error_when_the_gateway_stops(
         assert shell.stdout is not None
         assert shell.stdout.readline() == b"exec cat\n"
         stopped.stop()
-        assert shell.wait(timeout=10) == 1
+        assert shell.wait(PATIENCE) == 1
         assert shell.stderr is not None
         assert b"error" in shell.stderr.read()
