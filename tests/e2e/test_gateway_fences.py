@@ -20,6 +20,7 @@ from lnamespace.model.lcluster import RESERVED_TENANTS
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.names.webhook_routes import GatewayService, WebhookRoute
 from lnamespace.translate.objects.confinement import confine
+from lnamespace.translate.objects.confinement.admission import CONDITION, expression
 from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE
 from lnamespace.translate.protocol.resources import ResourceType
 
@@ -476,6 +477,14 @@ REFUSED = {
         "webhook",
         "webhooks/0/matchConditions/0/expression",
         "true",
+    ),
+    "a webhook with a condition that is evaluated for everybody": (
+        "webhook",
+        "webhooks/0/matchConditions",
+        [
+            {"name": "mine", "expression": "object.metadata.name == 'x'"},
+            {"name": CONDITION, "expression": expression(TenantView(TENANT))},
+        ],
     ),
     "a webhook of all namespaces": ("webhook", "webhooks/0/namespaceSelector", {}),
     "a webhook of another tenant's namespaces": (

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.errors import ClusterError, Conflict, NotFound
+from lnamespace.errors import ClusterError, Conflict, NoRoom, NotFound
 from lnamespace.gateway.tenants.stored_conditions import NEVER, StoredConditions
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
@@ -24,7 +24,7 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 PRESENT = mutating_expression(TenantView("acme"))
 OF_WEBHOOKS = expression(TenantView("acme"))
-OWN = {"name": "mine", "expression": "true"}
+OWN = {"name": "mine", "expression": f"{PRESENT} ? (\ntrue\n) : false"}
 
 
 @dataclass
@@ -108,6 +108,19 @@ async def test_the_condition_of_an_earlier_version_is_replaced_and_no_other() ->
             {"op": "replace", "path": of_webhook, "value": OF_WEBHOOKS},
         ],
     }
+
+
+async def test_a_condition_of_the_tenant_is_evaluated_for_its_own_requests_only() -> None:
+    """An earlier version stored it as it was written, or in its own condition of that time."""
+    plain = {"name": "mine", "expression": "a > 1"}
+    earlier = {"name": "mine", "expression": "1 == 1 ? (\na > 1\n) : false"}
+    for stored_before in (plain, earlier):
+        policies = [policy("acme-a", stored_before, condition())]
+        (operations,) = (await renewed(Stored({POLICIES: policies}))).values()
+        assert operations[-1]["value"] == f"{PRESENT} ? (\na > 1\n) : false"
+        full = Stored({POLICIES: policies}, fault=NoRoom("too large", status=500))
+        (operations,) = (await renewed(full)).values()
+        assert [each["value"] for each in operations if each["op"] == "replace"] == [NEVER, NEVER]
 
 
 async def test_a_conflict_on_an_object_stops_no_other_object() -> None:

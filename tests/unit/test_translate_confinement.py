@@ -143,6 +143,7 @@ READ_BACK = [
         ),
     ),
     (POLICY, named("p", spec={"matchConstraints": {"namespaceSelector": {}}})),
+    (POLICY, named("p", spec={"matchConditions": [{"name": "a", "expression": "true // a"}]})),
     (POLICY_BINDING, named("b", spec={"policyName": "acme-p"})),
     (CSR, named("c", spec={"signerName": "kubernetes.io/kube-apiserver-client"})),
     (CSR, named("c", spec={"signerName": "example.com/mine"})),
@@ -256,7 +257,7 @@ def test_a_confined_field_has_a_harmless_value_upstream(
         ),
         (
             POLICY,
-            named("p", spec={"paramKind": {"apiVersion": "v1", "kind": "Node"}}),
+            named("p", spec={"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
             "spec.paramKind",
         ),
         (
@@ -274,8 +275,8 @@ def test_a_confined_field_has_a_harmless_value_upstream(
         (POLICY_BINDING, named("b", spec={"policyName": "lnamespace-pods"}), "spec.policyName"),
         (
             POLICY_BINDING,
-            named("b", spec={"policyName": "acme-p", "paramRef": {"namespace": "beta-x"}}),
-            "spec.paramRef.namespace",
+            named("b", spec={"policyName": "acme-p", "paramRef": {"name": "a"}}),
+            "spec.paramRef",
         ),
         (
             NAMESPACE,

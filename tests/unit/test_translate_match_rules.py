@@ -109,16 +109,6 @@ def shown_names(rule: dict[str, Any], names: list[Any]) -> Any:
     return shown["matchConstraints"]["resourceRules"][0]["resourceNames"]
 
 
-def test_a_policy_with_a_cluster_scoped_param_kind_is_refused() -> None:
-    def kind(name: str) -> Any:
-        return named("p") | {"spec": {"paramKind": {"apiVersion": "example.com/v1", "kind": name}}}
-
-    sent = up("validatingadmissionpolicies", kind("Widget"))
-    assert sent["spec"]["paramKind"]["apiVersion"] == "acme-example.com/v1"
-    with pytest.raises(Refused, match=r"spec\.paramKind"):
-        up("validatingadmissionpolicies", kind("Gadget"))
-
-
 @pytest.mark.parametrize(
     ("path", "refused"),
     [("resourceNames/0", True), ("resources/-", True), ("scope", True), ("operations/0", False)],

@@ -95,6 +95,14 @@ def test_checking_service_accounts_in_an_expression_is_refused(call: str) -> Non
         confine(call)
 
 
+@pytest.mark.parametrize("call", ["reason()", "error ()", "reason // a\n ()"])
+def test_why_the_platform_decides_so_may_not_be_asked(call: str) -> None:
+    """The answer names bindings, roles and groups of the platform."""
+    with pytest.raises(Refused, match=r"authorizer\.(reason|error) is not available"):
+        confine(f"authorizer.group('').resource('secrets').check('get').{call} == ''")
+    confine("object.status.reason == 'a' && variables.error.message == 'b'")
+
+
 @pytest.mark.parametrize("end", ["", "\n", "\n// c" * 10_000])
 def test_comments_after_an_authorizer_call_are_parsed_in_linear_time(end: str) -> None:
     # From each name in the line its end was searched for: the square of 3 MB is hours.

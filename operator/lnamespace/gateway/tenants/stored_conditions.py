@@ -1,7 +1,7 @@
 """Give the stored webhooks and admission policies of tenants the present match condition.
 
-The condition is stored with each of them. One that an earlier version of the gateway wrote shows a
-tenant what that version did, until its tenant writes it again.
+The condition is stored with each of them, and around each of the tenant's own. One that an earlier
+version of the gateway wrote shows a tenant what that version did, until its tenant writes it again.
 """
 
 import asyncio
@@ -27,11 +27,12 @@ from lnamespace.translate.objects.confinement.admission import (
     expression,
     mutating_expression,
 )
+from lnamespace.translate.objects.confinement.conditions import condition_down, condition_up
 
 SECONDS = 3600.0
 """Seconds between two passes: in an upgrade an older replica may write after one."""
 NEVER = "false"
-"""The condition of an object that is so long that etcd does not take the present one."""
+"""Each condition of an object that is so long that etcd does not take the present ones."""
 _KINDS = tuple(each for each in FIRST_KINDS if not each.plural.endswith("bindings"))
 
 log = logging.getLogger(__name__)
@@ -135,7 +136,13 @@ def _renewed(stored: _Stored, present: str) -> Iterator[dict[str, Any]]:
     """Yield the operations of a JSON patch that renews the conditions of an object."""
     for path, holder in stored.holders:
         for number, condition in enumerate(holder.match_conditions or ()):
-            if condition.name == CONDITION and condition.expression != present:
+            if condition.expression != (renewed := _renewed_expression(condition, present)):
                 at = pointer_of((*path, "matchConditions", str(number), "expression"))
                 yield {"op": "test", "path": at, "value": condition.expression}
-                yield {"op": "replace", "path": at, "value": present}
+                yield {"op": "replace", "path": at, "value": renewed}
+
+
+def _renewed_expression(condition: _MatchCondition, present: str) -> str:
+    if condition.name == CONDITION or present == NEVER:
+        return present
+    return condition_up(condition_down(condition.expression), present) or NEVER

@@ -10,6 +10,7 @@ from typing import Any
 
 from lnamespace.model.names import CLUSTERS_NAMESPACE
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.confinement.admission import quoted_conditions_down
 from lnamespace.translate.objects.confinement.policy_expressions import policy_expression_down
 from lnamespace.translate.objects.confinement.volumes import empty_class
 from lnamespace.translate.objects.context import TranslationContext
@@ -49,7 +50,7 @@ def text_down(
     """
     text = _without_platform(view, text)
     text = view.webhook_route.text_down(text) if view.webhook_route else text
-    text = policy_expression_down(text, view)
+    text = policy_expression_down(quoted_conditions_down(text, view), view)
     text = identities_down(view, text)
     if view.tenant not in text:
         return text

@@ -14,6 +14,12 @@ from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.translate.names.acting_users import PERSON_EXTRA, WEBHOOK_CALLER
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
+from lnamespace.translate.objects.confinement.conditions import (
+    CONDITION_END,
+    condition_down,
+    condition_up,
+    quoted_condition_down,
+)
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     Form,
@@ -39,6 +45,11 @@ _NOT_WEBHOOK_CALL = f"!({_WITH_PERSON} && '{WEBHOOK_CALLER}' in {_EXTRA}['{PERSO
 
 # The gateway names the sender of every request that it sends.
 _SENT_THROUGH_GATEWAY = _WITH_PERSON
+
+NO_PARAMETERS = "policies in an LCluster have no parameters"
+"""The API server looks for parameters before it evaluates a match condition: it had refused what
+others write where there are none. It also asks whether the gateway may read them, which it may not.
+"""
 
 _ORDER = SET_ELEMENT_ORDER + "matchConditions"
 _SELECTOR = "namespaceSelector"
@@ -81,9 +92,11 @@ def _writes_of_controllers(view: TenantView) -> str:
     judge each pod that is created, and the tenant may write the others in any form. Other writes
     of the platform and of Kubernetes are trusted, so no policy of the platform bounds what a tenant
     would make of them, such as the address of a pod, the devices of a claim, the share of a total.
+    Nor do they judge what people of the platform write: an expression reads their names and groups.
     """
     return (
-        "(request.resource.group in ['apps', 'batch'] "
+        "request.userInfo.username.startsWith('system:') "
+        "&& (request.resource.group in ['apps', 'batch'] "
         f"|| request.resource.group.startsWith('{view.prefix}') "
         "|| request.resource.group == '' && request.operation == 'CREATE' "
         "&& request.resource.resource == 'pods' "
@@ -103,6 +116,15 @@ def mutating_expression(view: TenantView) -> str:
     return f"!(request.resource.group in {judged}) && {expression(view)}"
 
 
+def quoted_conditions_down(text: str, view: TenantView) -> str:
+    """Return a text that may quote match conditions, with each as the tenant wrote it."""
+    if CONDITION_END not in text:
+        return text
+    for confining in (mutating_expression, expression):
+        text = quoted_condition_down(text, confining(view))
+    return text
+
+
 def _confine_selector(holder: Object, subject: ConfinedBody) -> None:
     written = holder.get(_SELECTOR)
     found: Object = written if isinstance(written, dict) else {}
@@ -117,13 +139,31 @@ def _confine_conditions(holder: Object, text: str, subject: ConfinedBody) -> Non
     own = {"name": CONDITION, "expression": text}
     written = holder.get("matchConditions")
     if isinstance(written, list):
-        holder["matchConditions"] = [each for each in written if not _is_own(each)] + [own]
+        of_tenant = [each for each in written if not _is_own(each)]
+        for each in of_tenant:
+            _confine_condition(each, text, subject)
+        holder["matchConditions"] = [*of_tenant, own]
     elif "matchConditions" in holder and subject.form is Form.STRATEGIC:
         holder["matchConditions"] = [{PATCH: "replace"}, own]
     else:
         holder["matchConditions"] = [own]
     if isinstance(order := holder.get(_ORDER), list):
         holder[_ORDER] = [each for each in order if not _is_own(each)] + [{"name": CONDITION}]
+
+
+def _confine_condition(condition: Any, text: str, subject: ConfinedBody) -> None:
+    """Have a condition of the tenant evaluated only where the gateway's own is true."""
+    written = condition.get("expression") if isinstance(condition, dict) else None
+    if isinstance(written, str):
+        above = condition_up(written, text)
+        if above is None:
+            raise subject.refuse("matchConditions.expression", "it is no whole expression")
+        condition["expression"] = above
+
+
+def _restore_condition(condition: Any) -> None:
+    if isinstance(condition, dict) and isinstance(condition.get("expression"), str):
+        condition["expression"] = condition_down(condition["expression"])
 
 
 def _is_own(element: Any) -> bool:
@@ -141,7 +181,10 @@ def _restore_matching(holder: Object, conditions: Object, view: TenantView) -> N
             del found["matchLabels"]
     written = conditions.get("matchConditions")
     if isinstance(written, list):
-        conditions["matchConditions"] = [each for each in written if not _is_own(each)]
+        of_tenant = [each for each in written if not _is_own(each)]
+        for each in of_tenant:
+            _restore_condition(each)
+        conditions["matchConditions"] = of_tenant
         if not conditions["matchConditions"]:
             del conditions["matchConditions"]
 
@@ -189,13 +232,9 @@ def _only_directs(element: Object, subject: ConfinedBody) -> bool:
     return subject.form is Form.STRATEGIC and element.get(PATCH) in ("delete", "replace")
 
 
-PARAMETER_KINDS = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
-"""The built-in kinds that may be parameters; they are namespaced."""
-
-
 @dataclass(frozen=True)
 class ConfinedPolicy:
-    """The match conditions, constraints and parameters of an admission policy.
+    """The match conditions and constraints of an admission policy, which has no parameters.
 
     ``expression`` returns the gateway's own condition.
     """
@@ -220,7 +259,8 @@ class ConfinedPolicy:
 
     def _confine_spec(self, spec: Object, subject: ConfinedBody) -> None:
         _refuse_own_keys(spec, "spec", subject)
-        self._check_parameters(spec, subject)
+        if spec.get("paramKind") is not None:
+            raise subject.refuse("spec.paramKind", NO_PARAMETERS)
         everything = subject.form is not Form.MERGE
         if everything or "matchConditions" in spec:
             _confine_conditions(spec, self.expression(subject.view), subject)
@@ -230,22 +270,6 @@ class ConfinedPolicy:
                 _refuse_own_keys(constraints, "spec.matchConstraints", subject)
                 _confine_selector(constraints, subject)
 
-    def _check_parameters(self, spec: Object, subject: ConfinedBody) -> None:
-        kind = spec.get("paramKind")
-        if not isinstance(kind, dict):
-            return
-        version = kind.get("apiVersion")
-        view = subject.view
-        own = isinstance(version, str) and version.startswith(view.prefix)
-        if own and _is_clusterwide(view, str(version), kind.get("kind")):
-            raise subject.refuse(
-                "spec.paramKind", "parameters are of kinds that stand in namespaces"
-            )
-        if not own and (version, kind.get("kind")) not in PARAMETER_KINDS:
-            raise subject.refuse(
-                "spec.paramKind", "parameters are ConfigMaps, Secrets and custom resources"
-            )
-
     def restore(self, subject: ConfinedBody) -> None:
         """Undo the confinement of the policy."""
         for spec in parents(subject.body, ("spec", "matchConditions")):
@@ -254,20 +278,9 @@ class ConfinedPolicy:
             _restore_matching(holder, spec, subject.view)
 
 
-def _is_clusterwide(view: TenantView, version: str, kind: Any) -> bool:
-    """Return whether a kind in upstream spelling is a cluster-scoped one of the tenant's.
-
-    A binding names parameters without their kind, so it is not known there whether their name has
-    the prefix; and a policy that finds no parameters lets everything pass.
-    """
-    group = view.api_version_down(version).partition("/")[0]
-    found = view.resources.by_kind(group, kind) if isinstance(kind, str) else None
-    return found is not None and not found.namespaced
-
-
 @dataclass(frozen=True)
 class ConfinedPolicyBinding:
-    """The policy and the parameters of a binding, which must be the tenant's."""
+    """The policy of a binding, which must be the tenant's and has no parameters."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -275,16 +288,13 @@ class ConfinedPolicyBinding:
         return (("spec", "policyName"), ("spec", "paramRef"))
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Refuse a policy or a parameter that is not the tenant's."""
-        prefix = subject.view.prefix
+        """Refuse parameters, and a policy that is not the tenant's."""
         for spec in parents(subject.body, ("spec", "policyName")):
             policy = spec.get("policyName")
-            if isinstance(policy, str) and not policy.startswith(prefix):
+            if isinstance(policy, str) and not policy.startswith(subject.view.prefix):
                 raise subject.refuse("spec.policyName", "no such policy")
-            reference = spec.get("paramRef")
-            namespace = reference.get("namespace") if isinstance(reference, dict) else None
-            if isinstance(namespace, str) and namespace and not namespace.startswith(prefix):
-                raise subject.refuse("spec.paramRef.namespace", "no such namespace")
+            if spec.get("paramRef") is not None:
+                raise subject.refuse("spec.paramRef", NO_PARAMETERS)
 
     def restore(self, subject: ConfinedBody) -> None:
         """Leave the binding as it is."""

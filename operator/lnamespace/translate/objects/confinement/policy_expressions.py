@@ -26,8 +26,9 @@ _NAMES = ("request.name", *(f"{each}.metadata.name" for each in _OBJECTS))
 """Paths of a name, which has the prefix if the object is cluster-scoped."""
 
 _READS = FieldReads((*_NAMESPACES, *_NAMES))
-_CALL = re.compile(r"\bserviceAccount\s*\(")
-_COMMENTED_CALL = re.compile(r"\bserviceAccount\s*+(?://[^\n]*+\s*+)++(?P<called>\()?")
+_REFUSED = r"\b(?P<name>serviceAccount|reason|error)\s*+"
+_CALL = re.compile(rf"{_REFUSED}\(")
+_COMMENTED_CALL = re.compile(rf"{_REFUSED}(?://[^\n]*+\s*+)++(?P<called>\()?")
 """What follows a comment is read once: a line may have the name many times before its ``//``."""
 
 
@@ -44,9 +45,12 @@ def policy_expression_down(text: str, view: TenantView) -> str:
     return text
 
 
-def _asks_for_others(text: str) -> bool:
-    commented = (each["called"] for each in _COMMENTED_CALL.finditer(text))
-    return _CALL.search(text) is not None or any(commented)
+def _refused_call(text: str) -> str:
+    """Return the function of the authorizer that a text calls and may not; empty if none."""
+    if found := _CALL.search(text):
+        return found["name"]
+    commented = (each["name"] for each in _COMMENTED_CALL.finditer(text) if each["called"])
+    return next(commented, "")
 
 
 def _without_prefix(view: TenantView, path: str) -> str:
@@ -66,7 +70,8 @@ class PolicyExpressions:
     """The expressions of a policy or webhook, which read names in tenant spelling.
 
     They may not ask for the rights of ServiceAccounts of others; ``authorizer`` itself answers
-    for the sender of the request, which is the tenant's own account.
+    for the sender of the request, which is the tenant's own account or the gateway's. Nor may they
+    ask why: the answer names bindings, roles and groups of the platform.
     """
 
     @property
@@ -75,10 +80,10 @@ class PolicyExpressions:
         return (("spec",), ("webhooks", "*", "matchConditions"))
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Translate the expressions for objects upstream; refuse ``authorizer.serviceAccount``."""
+        """Translate the expressions for objects upstream; refuse what none may ask."""
         for holder, key in _expressions(subject.body):
-            if _asks_for_others(holder[key]):
-                raise subject.refuse("expression", "authorizer.serviceAccount is not available")
+            if call := _refused_call(holder[key]):
+                raise subject.refuse("expression", f"authorizer.{call} is not available")
             holder[key] = policy_expression_up(holder[key], subject.view)
 
     def restore(self, subject: ConfinedBody) -> None:

@@ -1,0 +1,76 @@
+"""Match conditions of a tenant, which are evaluated for requests about the tenant's objects only.
+
+The API server evaluates all conditions of a webhook or policy even after one of them is false, for
+the requests of everybody: no selector of namespaces applies to cluster-scoped objects. Conditions
+that together cost more than the API server lets them cost had it refuse whatever the request was,
+and so Nodes could not be written. So each condition upstream is evaluated only where that of the
+gateway is true.
+"""
+
+import re
+
+CONDITION_END = ") : false"
+_BEFORE, _AFTER = " ? (\n", f"\n{CONDITION_END}"
+"""Around a condition. The lines are its own: the API server quotes those that it cannot parse, and
+a comment ends with its line."""
+
+_TOKEN = re.compile(
+    r"""
+    [bB]?[rR](?:'{3}.*?'{3}|"{3}.*?"{3}|(?!'{3})'[^'\n\r]*'|(?!"{3})"[^"\n\r]*")
+    |[bB]?(?:
+        '{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
+        |(?!'{3})'(?:\\.|[^\\'\n\r])*'|(?!"{3})"(?:\\.|[^\\"\n\r])*"
+    )
+    |//[^\n]*
+    |`[\w./\ -]+`
+    |\w+
+    |(?P<open>[(\[{])
+    |(?P<close>[)\]}])
+    |[^'"\\`]
+    """,
+    re.DOTALL | re.VERBOSE | re.ASCII,
+)
+"""A token of CEL, or a character of one. A text without an end is none, so it is read once."""
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+
+
+def condition_up(text: str, confining: str) -> str | None:
+    """Return a condition that is evaluated only where another one is true.
+
+    None is for one that is no expression of its own, such as ``true) || (true``.
+    """
+    if not text.strip():
+        return text  # the API server says that it is missing
+    return f"{confining}{_BEFORE}{text}{_AFTER}" if _is_whole(text) else None
+
+
+def condition_down(text: str) -> str:
+    """Return a condition as the tenant wrote it."""
+    line, found, below = text.partition(_BEFORE)
+    whole = found and "\n" not in line and below.endswith(_AFTER)
+    return below.removesuffix(_AFTER) if whole else text
+
+
+def quoted_condition_down(text: str, confining: str) -> str:
+    """Return a text that may quote conditions, with each as the tenant wrote it."""
+    for line in ("\n", r"\n"):
+        before, after = (each.replace("\n", line) for each in (_BEFORE, _AFTER))
+        if confining + before in text:
+            text = text.replace(confining + before, "").replace(after, "")
+    return text
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether the brackets of an expression match, as CEL reads it."""
+    opened: list[str] = []
+    at = 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            return False
+        at = token.end()
+        if token["open"]:
+            opened.append(token["open"])
+        elif token["close"] and (not opened or opened.pop() != _CLOSES[token["close"]]):
+            return False
+    return not opened

@@ -1,0 +1,175 @@
+"""No webhook or policy of a tenant refuses or slows what others write, by how it fails.
+
+The API server reads the match conditions of all of them, and the parameters of all policies, for
+each write of a cluster-scoped object: no selector of namespaces applies to those.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.e2e.support.api import Api, ApiError, Object, ns_path, refusal
+from tests.e2e.support.gateway import GatewayCluster, LClusters
+from tests.e2e.support.people import People
+from tests.e2e.support.versions import since
+from tests.e2e.support.waiting import eventually
+
+TENANT = "magpie"
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+NODES = "/api/v1/nodes"
+CONFIG_MAPS = ns_path("default", "configmaps")
+MUTATING_POLICIES = since("1.36", "MutatingAdmissionPolicies")
+
+LISTED = "[" + ",".join(["1"] * 100) + "]"
+DEAR = f"{LISTED}.all(a, {LISTED}.all(b, {LISTED}.all(c, a == b && b == c)))"
+"""An expression that costs more than the API server lets one cost."""
+RULES = [
+    {
+        "apiGroups": [""],
+        "apiVersions": ["*"],
+        "operations": ["CREATE"],
+        "resources": ["nodes", "configmaps"],
+    }
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
+    """Return the cluster that files about the gateway share."""
+    return gateway_cluster
+
+
+@pytest.fixture(scope="module")
+def root(cluster: GatewayCluster, people: People) -> Api:
+    """Return the administrator inside an LCluster."""
+    lclusters = LClusters(cluster, people)
+    lclusters.make(TENANT, "alice", sudoers=("alice",))
+    return lclusters.resident(TENANT, "alice").api.acting("alice", "system:masters")
+
+
+def conditions(expression: str, number: int = 4) -> list[Object]:
+    return [{"name": f"c{each}", "expression": expression} for each in range(number)]
+
+
+def webhooks(name: str, expression: str) -> list[tuple[str, Object]]:
+    service = {"service": {"namespace": "default", "name": "nobody"}}
+    webhook = {
+        "name": "hook.example.com",
+        "clientConfig": service,
+        "rules": RULES,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "matchConditions": conditions(expression),
+    }
+    body = {"metadata": {"name": name}, "webhooks": [webhook]}
+    return [(f"{REGISTRATION}/validatingwebhookconfigurations", body)]
+
+
+def policies(name: str, kind: str, more: Object, **bound: object) -> list[tuple[str, Object]]:
+    named = {"metadata": {"name": name}}
+    judged: Object = {"validations": [{"expression": "false"}]}
+    if kind == "mutating":
+        patch = "[JSONPatch{op: 'test', path: '/kind', value: 'Nothing'}]"
+        mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}
+        judged = {"mutations": [mutation], "reinvocationPolicy": "Never"}
+    else:
+        bound |= {"validationActions": ["Deny"]}
+    constraints = {"matchConstraints": {"resourceRules": RULES}}
+    spec = {"failurePolicy": "Fail"} | constraints | judged | more
+    return [
+        (f"{REGISTRATION}/{kind}admissionpolicies", named | {"spec": spec}),
+        (
+            f"{REGISTRATION}/{kind}admissionpolicybindings",
+            named | {"spec": {"policyName": name} | bound},
+        ),
+    ]
+
+
+ATTACKS = {
+    "webhook": lambda name: webhooks(name, DEAR),
+    "validating": lambda name: policies(name, "validating", {"matchConditions": conditions(DEAR)}),
+    "mutating": lambda name: policies(name, "mutating", {"matchConditions": conditions(DEAR)}),
+}
+
+
+@contextmanager
+def there(root: Api, written: list[tuple[str, Object]]) -> Iterator[None]:
+    """Have objects of the tenant."""
+    for path, body in written:
+        root.create(path, body)
+    try:
+        yield
+    finally:
+        for path, body in reversed(written):
+            root.remove(f"{path}/{body['metadata']['name']}")
+
+
+def refused(api: Api, path: str) -> str:
+    """Return why an object may not be created; empty if it may."""
+    try:
+        api.create(path, {"metadata": {"name": "probe"}}, dryRun="All")
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "attack", ["webhook", "validating", pytest.param("mutating", marks=MUTATING_POLICIES)]
+)
+def test_conditions_that_cost_too_much_refuse_no_write_of_others(
+    cluster: GatewayCluster, root: Api, attack: str
+) -> None:
+    """Nodes could not be written, nor anything else that is cluster-scoped."""
+    with there(root, ATTACKS[attack](f"dear-{attack}")):
+        eventually(lambda: "cost budget" in refused(root, CONFIG_MAPS), what="it is not in force")
+        assert refused(cluster.admin, NODES) == ""
+    eventually(lambda: not refused(root, CONFIG_MAPS), what="it is still in force")
+
+
+def test_a_condition_that_is_no_expression_is_refused_as_it_was_written(root: Api) -> None:
+    ((path, body),) = webhooks("bad", "... [] bad expression")
+    told = refusal(root.create, path, body, status=422)
+    assert "compilation failed" in told
+    assert 'Invalid value: "... [] bad expression"' in told
+    assert "lcluster" not in told
+
+
+def test_a_refusal_of_parameters_does_not_name_the_gateways_account(root: Api) -> None:
+    """The API server asks whether the author may read them, and says who may not."""
+    more = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    ref = {"name": "a", "namespace": "default", "parameterNotFoundAction": "Deny"}
+    for path, body in policies("read", "validating", more, paramRef=ref):
+        told = refusal(root.create, path, body, status=422)
+        assert "have no parameters" in told
+        assert "system:serviceaccount" not in told
+
+
+@MUTATING_POLICIES
+def test_an_expression_does_not_read_the_names_of_people_of_the_platform(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """A policy wrote the name and the groups of whoever changed a Deployment into it."""
+    value = "request.userInfo.username + ' ' + request.userInfo.groups.join(' ')"
+    patch = f"[JSONPatch{{op: 'add', path: '/metadata/annotations', value: {{'who': {value}}}}}]"
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"]}
+    more = {
+        "failurePolicy": "Ignore",
+        "matchConstraints": {"resourceRules": [RULES[0] | rule]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }
+    deployments = "/apis/apps/v1/namespaces/{}default/deployments"
+
+    def who(api: Api, prefix: str) -> str:
+        labels = {"app": "a"}
+        containers = [{"name": "main", "image": "none"}]
+        template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        body = {"metadata": {"name": "a"}, "spec": spec}
+        made = api.create(deployments.format(prefix), body, dryRun="All")
+        return str(made["metadata"].get("annotations", {}).get("who", ""))
+
+    with there(root, policies("who", "mutating", more)):
+        eventually(lambda: who(root, ""), what="it is not in force")
+        assert who(cluster.admin, f"{TENANT}-") == ""
