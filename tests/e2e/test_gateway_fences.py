@@ -644,6 +644,11 @@ REFUSED = {
         "spec/limited/nominalConcurrencyShares",
         100,
     ),
+    "a priority level with queues": (
+        "priority level",
+        "spec/limited/limitResponse",
+        {"type": "Queue", "queuing": {"queues": 64, "handSize": 1, "queueLengthLimit": 1}},
+    ),
     "an attachment to a node": ("attachment", "spec/nodeName", "node-1"),
     "attributes of the platform's driver": ("attributes", "driverName", "ebs.csi.aws.com"),
     "a role that takes in others": (

@@ -120,6 +120,18 @@ READ_BACK = [
         PRIORITY_LEVEL,
         named("p", spec={"type": "Limited", "limited": {"nominalConcurrencyShares": 500}}),
     ),
+    (
+        PRIORITY_LEVEL,
+        named(
+            "p",
+            spec={
+                "limited": {
+                    "nominalConcurrencyShares": 5,
+                    "limitResponse": {"type": "Queue", "queuing": {"queues": 10_000_000}},
+                }
+            },
+        ),
+    ),
     (INGRESS_CLASS, named("i", spec={"controller": "k8s.io/ingress-nginx"})),
     (RUNTIME_CLASS, named("r", handler="runc")),
     (STORAGE_CLASS, named("s", provisioner="ebs.csi.aws.com")),
@@ -188,6 +200,12 @@ def test_confinement_is_idempotent(resource: ResourceType, written: Object) -> N
             named("p", spec={"limited": {}}),
             "spec.limited",
             {"nominalConcurrencyShares": 0},
+        ),
+        (
+            PRIORITY_LEVEL,
+            named("p", spec={"limited": {"limitResponse": {"queuing": {"queues": 10_000_000}}}}),
+            "spec.limited",
+            {"nominalConcurrencyShares": 0, "limitResponse": {"type": "Reject"}},
         ),
         (INGRESS_CLASS, named("i", spec={"controller": "a/b"}), "spec.controller", "acme-a/b"),
         (RUNTIME_CLASS, named("r", handler="runc"), "handler", "acme-runc"),

@@ -92,6 +92,8 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
     ),
     GroupResource(_FLOW, "prioritylevelconfigurations"): (
         PinnedField(("spec", "limited", "nominalConcurrencyShares"), lambda _, __: 0, default=30),
+        # The API server makes its queues, up to ten million of them, also where nobody uses it.
+        PinnedField(("spec", "limited", "limitResponse"), lambda _, __: {"type": "Reject"}),
     ),
     GroupResource(_NETWORKING, "ingressclasses"): (
         prefixed(("spec", "controller"), lambda view: view.allowances.ingress_controllers),
