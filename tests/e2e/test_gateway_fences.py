@@ -736,6 +736,19 @@ def test_a_stolen_gateway_token_cannot_create_objects_that_affect_others(
     assert "LCluster" in refusal(gateway.create, where, body, dryRun="All")
 
 
+def test_an_object_of_a_tenant_has_few_owners(gateway: Api, tenant: Api) -> None:
+    """Kubernetes' garbage collector asks for each, and did nothing for others meanwhile."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap"}
+    owners = [owner | {"name": f"a{each}", "uid": f"u{each}"} for each in range(65)]
+    maps, roles = ns_path(HOME, "configmaps"), rbac_path("clusterroles")
+    for api, path, name in ((tenant, maps, "owned"), (gateway, roles, f"{TENANT}-owned")):
+        body = own("owned")["metadata"] if path == roles else {"name": name}
+        made = {"metadata": body | {"ownerReferences": owners}}
+        assert "64 owners" in refusal(api.create, path, made, dryRun="All")
+        made["metadata"]["ownerReferences"] = owners[:64]
+        api.create(path, made, dryRun="All")
+
+
 @pytest.mark.parametrize(
     ("where", "body"),
     [
