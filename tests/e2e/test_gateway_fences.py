@@ -114,6 +114,11 @@ def _client() -> Object:
     return {"service": {"namespace": HOME, "name": "judge"}}
 
 
+def _version(name: str, *, stored: bool = True) -> Object:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    return {"name": name, "served": True, "storage": stored, "schema": schema}
+
+
 def _webhook(**fields: Any) -> Object:
     return {
         "name": "a.example.com",
@@ -209,14 +214,7 @@ def objects() -> dict[str, tuple[str, Object]]:
                     "group": f"{TENANT}-example.com",
                     "scope": "Cluster",
                     "names": {"plural": "things", "kind": "Thing"},
-                    "versions": [
-                        {
-                            "name": "v1",
-                            "served": True,
-                            "storage": True,
-                            "schema": {"openAPIV3Schema": {"type": "object"}},
-                        }
-                    ],
+                    "versions": [_version("v1")],
                 },
             },
         ),
@@ -543,6 +541,16 @@ REFUSED = {
         "definition",
         "spec/versions/0/additionalPrinterColumns",
         [{"name": "a", "type": "string", "jsonPath": ".a range"}],
+    ),
+    "a kind with very many short names": (
+        "definition",
+        "spec/names/shortNames",
+        [f"n{number}" for number in range(33)],
+    ),
+    "a kind with very many versions": (
+        "definition",
+        "spec/versions",
+        [_version(f"v{number}", stored=number == 1) for number in range(1, 12)],
     ),
     "a kind with very many columns": (
         "definition",

@@ -18,6 +18,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.classes`: PriorityClasses.
 - :mod:`~lnamespace.translate.objects.confinement.certificates`: requests for certificates.
 - :mod:`~lnamespace.translate.objects.confinement.definitions`: CustomResourceDefinitions.
+- :mod:`~lnamespace.translate.objects.confinement.definition_lists`: what multiplies in discovery.
 - :mod:`~lnamespace.translate.objects.confinement.printer_columns`: what ``kubectl get`` costs.
 - :mod:`~lnamespace.translate.objects.confinement.schema_defaults`: what defaults add to objects.
 - :mod:`~lnamespace.translate.objects.confinement.cel`: where expressions in CEL read names.

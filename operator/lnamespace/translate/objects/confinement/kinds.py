@@ -14,6 +14,7 @@ from lnamespace.translate.objects.confinement.admission import (
 )
 from lnamespace.translate.objects.confinement.certificates import MappedSigner
 from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS_RULES
+from lnamespace.translate.objects.confinement.definition_lists import BoundedDefinitionLists
 from lnamespace.translate.objects.confinement.definitions import ConfinedDefinition
 from lnamespace.translate.objects.confinement.expressions import SchemaExpressions
 from lnamespace.translate.objects.confinement.namespaces import (
@@ -82,6 +83,7 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
     GroupResource(_ADMISSION, "validatingwebhookconfigurations"): _WEBHOOKS,
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): (
         ConfinedDefinition(),
+        BoundedDefinitionLists(),
         SchemaExpressions(),
         SimplePrinterColumns(),
         BoundedDefaults(),
