@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from lnamespace.translate.objects.confinement.schema_defaults import MAX_ITEM, MAX_OBJECT
+from lnamespace.translate.objects.confinement.schema_defaults import MAX_OBJECT, MAX_RATIO
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.test_translate_hostile_patches import sent
@@ -41,7 +41,9 @@ def in_turn(levels: int, schema: Schema) -> Schema:
     return schema
 
 
-SHORT, LONG = text(MAX_ITEM // 2), text(MAX_ITEM + 1)
+ITEM = 3 * MAX_RATIO
+"""Bytes that may be added to an item ``{},``."""
+SHORT, LONG = text(ITEM // 2), text(ITEM * 5)
 SOURCES = {
     "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared"},
     "rbd": {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"},
@@ -67,7 +69,18 @@ NUMBER = {"type": "integer", "default": 0}
         with_members(a=with_members(b=with_members()) | {"default": {"b": {}}}),
         with_members(a=mapped(SHORT)),
         with_members(a=listed(VOLUME)),
-        pytest.param(with_members(a=listed(in_turn(8, text(100)))), id="one below the other"),
+        pytest.param(with_members(a=listed(in_turn(4, text(20)))), id="one below the other"),
+        pytest.param(
+            with_members(a=listed(with_members(probe=with_members(b=text(8 * MAX_RATIO))))),
+            id="an object that has to be written",
+        ),
+        with_members(a=listed(text(4 * MAX_RATIO))),
+        pytest.param(
+            with_members(
+                a=listed(with_members(b=SHORT | {"default": "x"})) | {"default": [{}] * 9}
+            ),
+            id="a default of the whole object with items",
+        ),
         with_members(a=listed(with_members(b={"type": "string", "default": None}))),
         with_members(a={"x-kubernetes-preserve-unknown-fields": True}),
         {},
@@ -103,11 +116,11 @@ def test_the_defaults_that_people_write_are_taken(schema: Schema) -> None:
             id="nulls of a default",
         ),
         pytest.param(
-            with_members(a=listed(with_members(c=SHORT)) | {"default": [{}] * 3000}),
+            with_members(a=listed(with_members(c=SHORT)) | {"default": [{}] * 9000}),
             id="items of a default of the whole object",
         ),
         pytest.param(
-            with_members(a=listed(with_members(**{f"a{each}": NUMBER for each in range(99)}))),
+            with_members(a=listed(with_members(**{f"a{each}": NUMBER for each in range(20)}))),
             id="many short members",
         ),
         pytest.param(
@@ -115,6 +128,11 @@ def test_the_defaults_that_people_write_are_taken(schema: Schema) -> None:
             id="a default of many short items",
         ),
         pytest.param(with_members(a=text(MAX_OBJECT)), id="the whole object"),
+        pytest.param(
+            with_members(a=listed(with_members(b=with_members(c=text(10 * MAX_RATIO))))),
+            id="an object that is soon written",
+        ),
+        pytest.param(with_members(a=listed(in_turn(16, text(100)))), id="one below the other"),
     ],
 )
 def test_defaults_that_multiply_are_refused(schema: Schema) -> None:

@@ -2,11 +2,13 @@
 
 The API server writes the defaults into each object, and encodes it before etcd refuses it. In an
 item of a list they are written for each item: a default of 100 KB and a body of 12 KB with 3,000
-items were 300 MB, and a body of 3 MB would be more than any API server has memory for.
+items were 300 MB, and a body of 3 MB would be more than any API server has memory for. So what
+they add is bounded by what has to be written for it, which of an item is ``{},``.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from msgspec.json import encode
@@ -18,12 +20,13 @@ from lnamespace.translate.objects.confinement.rules import (
     parents,
 )
 
-MAX_ITEM = 1024
-"""Bytes that the defaults may add to one item of a list or one value of a map."""
+MAX_RATIO = 85
+"""Bytes that the defaults may add for each byte that has to be written: 255 to an item ``{},``."""
 MAX_OBJECT = 1024 * 1024
 """Bytes that they may add to one object."""
 _EACH = 16
 """Bytes that each value counts besides its text: a map of short members takes far more memory."""
+_NONE: Any = object()
 SCHEMA: Path = ("spec", "versions", "*", "schema", "openAPIV3Schema")
 
 
@@ -39,13 +42,13 @@ class BoundedDefaults(RefusingRule):
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse defaults that would make objects much longer than they are sent."""
         for schema in parents(subject.body, SCHEMA):
-            added = _Added.of(schema.get(SCHEMA[-1]))
-            for most, size, what in (
-                (MAX_ITEM, added.to_item, "one item of a list or value of a map"),
-                (MAX_OBJECT, added.to_object, "one object"),
-            ):
-                if size > most:
-                    why = f"the defaults may add {most} bytes to {what}, and would add {size}"
+            found = _Defaults.of(schema.get(SCHEMA[-1]))
+            for added in (_Addition("an object", found.whole, MAX_OBJECT), *found.additions()):
+                if added.size > added.most:
+                    why = (
+                        f"the defaults may add {added.most} bytes to {added.to}, and would add "
+                        f"{added.size}"
+                    )
                     raise subject.refuse("spec.versions.schema.openAPIV3Schema", why)
 
 
@@ -71,54 +74,93 @@ def has_default(keys: Path, value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class _Added:
-    """The most bytes that the defaults of a schema add.
+class _Addition:
+    """The bytes that defaults add to a value, and how many they may."""
 
-    Parameters
-    ----------
-    to_object
-        To a value of the schema that has all members that the schema names, and no items.
-    to_part
-        To the value, or to any value below it.
-    to_item
-        To any item of a list or value of a map below it.
-    """
+    to: str
+    size: int
+    most: int
 
-    to_object: int = 0
-    to_part: int = 0
-    to_item: int = 0
+
+@dataclass(frozen=True)
+class _Defaults:
+    """The defaults of a schema, and of the schemas of what is inside its values."""
+
+    members: Mapping[str, "_Defaults"] = field(default_factory=dict)
+    items: "_Defaults | None" = None
+    values: "_Defaults | None" = None
+    default: Any = _NONE
 
     @classmethod
-    def of(cls, schema: Any) -> "_Added":
-        """Return what a schema adds; nothing for what is no schema."""
+    def of(cls, schema: Any) -> "_Defaults":
+        """Read a schema; what is none has no defaults."""
         if not isinstance(schema, dict):
             return cls()
-        to_object, to_part, to_item = 0, 0, 0
-        properties = schema.get("properties")
-        for key, below in properties.items() if isinstance(properties, dict) else ():
-            found = cls.of(below)
-            to_object += max(found.to_object, found.by_default(below, key))
-            to_part = max(to_part, found.to_part)
-            to_item = max(to_item, found.to_item)
-        for key in ("items", "additionalProperties"):
-            found = cls.of(schema.get(key))
-            each = max(found.to_object, found.by_default(schema.get(key)))
-            to_part = max(to_part, each, found.to_part)
-            to_item = max(to_item, each, found.to_item)
-        return cls(to_object, max(to_object, to_part), to_item)
+        found = schema.get("properties")
+        properties = found.items() if isinstance(found, dict) else ()
+        items, values = schema.get("items"), schema.get("additionalProperties")
+        return cls(
+            {key: cls.of(below) for key, below in properties},
+            cls.of(items) if isinstance(items, dict) else None,
+            cls.of(values) if isinstance(values, dict) else None,
+            schema.get("default", _NONE),
+        )
 
-    def by_default(self, schema: Any, key: str = "") -> int:
-        """Return what the default of the schema itself adds, with the defaults inside of it."""
-        if not isinstance(schema, dict) or "default" not in schema:
+    @cached_property
+    def empty(self) -> int:
+        """Return what is added to an object ``{}``."""
+        return sum(each.missing(key) for key, each in self.members.items())
+
+    @cached_property
+    def absent(self) -> int:
+        """Return what is added where there is no value, or null: the default, itself filled."""
+        if self.default is _NONE:
             return 0
-        values = tuple(_values_in(schema["default"]))
-        written = len(key) + len(encode(schema["default"])) + _EACH * len(values)
-        return written + self.to_part * sum(1 for each in values if _is_filled(each))
+        count = sum(1 for _ in _values_in(self.default))
+        return len(encode(self.default)) + _EACH * count + self._added_to(self.default)
+
+    @cached_property
+    def whole(self) -> int:
+        """Return the most that is added to an object without items, whatever is written of it."""
+        return sum(max(each.whole, each.missing(key)) for key, each in self.members.items())
+
+    def _added_to(self, value: Any) -> int:
+        """Return what is added to a value."""
+        if isinstance(value, list) and self.items:
+            return sum(self.items.added_inside(each) for each in value)
+        if not isinstance(value, dict):
+            return 0
+        others = self.values or _Defaults()
+        inside = (self.members.get(key, others).added_inside(each) for key, each in value.items())
+        missing = (each.missing(key) for key, each in self.members.items() if key not in value)
+        return sum(inside) + sum(missing)
+
+    def missing(self, key: str) -> int:
+        """Return what is added to an object that lacks this member."""
+        return len(key) + self.absent if self.default is not _NONE else 0
+
+    def added_inside(self, value: Any) -> int:
+        """Return what is added to a value inside of another, in the place of null too."""
+        return self.absent if value is None else self._added_to(value)
+
+    def additions(self, *, repeated: bool = False) -> Iterator[_Addition]:
+        """Yield what is added to each value that may be there any number of times."""
+        for key, below in self.members.items():
+            if repeated:
+                yield _Addition(f"an object {key} in an item", below.empty, _most(f'"{key}":{{}},'))
+            yield from below.additions(repeated=repeated)
+        for what, written, each in (
+            ("an item of a list", "", self.items),
+            ("a value of a map", '"":', self.values),
+        ):
+            if each:
+                yield _Addition(f"{what} that is {{}}", each.empty, _most(written + "{},"))
+                yield _Addition(f"{what} that is null", each.absent, _most(written + "null,"))
+                yield from each.additions(repeated=True)
 
 
-def _is_filled(value: Any) -> bool:
-    """Return whether defaults are written into a value, or in its place."""
-    return value is None or isinstance(value, dict)
+def _most(written: str) -> int:
+    return MAX_RATIO * len(written)
 
 
 def _values_in(value: Any) -> Iterator[Any]:
