@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 import pytest
-from lnamespace.gateway.http.flow import Chunks
+from lnamespace.http.flow import Chunks
 from lnamespace.translate.protocol.status import Refused, too_many_requests
 
 from tests.unit.support.server import DEADLINE
