@@ -900,6 +900,23 @@ def test_the_room_of_a_definition_for_a_mark_cannot_be_removed(gateway: Api) -> 
         gateway.delete(path)
 
 
+def test_a_deleted_definition_whose_room_is_used_loses_its_last_finalizer(
+    gateway: Api, admin: Api
+) -> None:
+    """The mark in its place goes when the objects are gone, and nobody could remove the rest."""
+    where, found = objects()["definition"]
+    body = copy.deepcopy(found)
+    body["metadata"] |= {"name": f"gones.{TENANT}-example.com", "finalizers": ["example.com/mine"]}
+    body["spec"]["names"] = {"plural": "gones", "kind": "Gone"}
+    path = f"{where}/{gateway.create(where, body)['metadata']['name']}"
+    gateway.delete(path)
+    eventually(lambda: admin.get(path)["metadata"]["finalizers"] == ["example.com/mine"])
+    admin.patch(path, {"metadata": {"annotations": {RESERVE: None}}})
+    gateway.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    gateway.patch(path, {"metadata": {"finalizers": None}})
+    eventually(lambda: admin.find(path) is None)
+
+
 @pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])
 def test_namespace_labels_cannot_be_changed_by_any_subresource(
     gateway: Api, tenant: Api, subresource: str
