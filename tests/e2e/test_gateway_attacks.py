@@ -521,6 +521,34 @@ def asked(cluster: GatewayCluster, word: str) -> str:
         return cluster.run("kubectl", *get).err
 
 
+def test_no_objects_are_left_by_a_collection_of_definitions_that_is_deleted(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """They stayed in etcd, and were those of the next definition of the kind, whoever's it was."""
+    group, plural = "left.example.com", "remainders"
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": plural, "singular": "remainder", "kind": "Remainder"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    body = {"metadata": {"name": f"{plural}.{group}", "labels": {"a": "b"}}, "spec": spec}
+    objects = f"/apis/{group}/v1/namespaces/default/{plural}"
+    root.create(CRDS, body)
+    eventually(lambda: root.find(objects) is not None, what="the kind is not served")
+    one = {"apiVersion": f"{group}/v1", "kind": "Remainder", "metadata": {"name": "one"}}
+    eventually(lambda: root.create(objects, one))
+    selected = f"{CRDS}?labelSelector=a%3Db"
+    assert root.answer("DELETE", f"{CRDS}?labelSelector=a%3Dc").status == 200
+    assert root.answer("DELETE", f"{selected}&dryRun=All").status == 200
+    assert root.items(objects)
+    assert root.answer("DELETE", selected).status == 200
+    upstream = f"{CRDS}/{plural}.{ATTACKER}-{group}"
+    eventually(lambda: cluster.admin.find(upstream) is None, what="it is not deleted")
+    root.create(CRDS, body)
+    eventually(lambda: root.find(objects) is not None, what="the kind is not served again")
+    assert root.items(objects) == []
+    root.delete(f"{CRDS}/{plural}.{group}")
+
+
 @pytest.mark.parametrize(
     ("path", "sent"),
     [

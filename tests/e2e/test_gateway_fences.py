@@ -918,6 +918,26 @@ def test_a_deleted_definition_whose_room_is_used_loses_its_last_finalizer(
 
 
 @pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])
+def test_the_objects_of_a_definition_cannot_be_left_behind(gateway: Api, admin: Api) -> None:
+    """They were those of the next LCluster of the name, and of the next definition of the kind."""
+    where, body = copy.deepcopy(objects()["definition"])
+    cleanup = "customresourcecleanup.apiextensions.k8s.io"
+    body["metadata"]["finalizers"] = [cleanup, "example.com/mine"]
+    path = f"{where}/{body['metadata']['name']}"
+    gateway.create(where, body)
+    try:
+        for left in (None, [], ["example.com/mine"]):
+            change = {"metadata": {"finalizers": left}}
+            assert cleanup in refusal(gateway.patch, path, change, kind=MERGE, dryRun="All")
+            with suppress(ApiError):
+                gateway.patch(f"{path}/status", change, MERGE)
+            assert cleanup in admin.get(path)["metadata"]["finalizers"]
+        gateway.patch(path, {"metadata": {"finalizers": [cleanup]}}, MERGE)
+    finally:
+        admin.patch(path, {"metadata": {"finalizers": None}}, MERGE)
+        admin.delete(path)
+
+
 def test_namespace_labels_cannot_be_changed_by_any_subresource(
     gateway: Api, tenant: Api, subresource: str
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_tenant_can_delete_a_definition_without_room(
     kind = plural.removesuffix("s").title()
     alice.create(objects, {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "one"}})
     fill_definition(alice, definition(plural, scope))
-    alice.delete(path)
+    alice.delete(DEFINITIONS if scope == "Namespaced" else path)
     eventually(lambda: alice.find(path) is None, 120, "it is not deleted")
     assert cluster.admin.find(f"{DEFINITIONS}/{plural}.walrus-{GROUP}") is None
 

@@ -18,6 +18,7 @@ from tests.unit.support.forwarded import Tenant, forwarding
 from tests.unit.support.server import DEADLINE
 from tests.unit.support.translation import ACME, LABEL, asked
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
 DEPRECATED = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
 NO_ENDPOINTS = {"kind": "EndpointsList", "metadata": {"resourceVersion": "7"}, "items": []}
@@ -342,3 +343,25 @@ async def test_the_body_of_a_read_means_nothing() -> None:
             answered = await asked
         assert answered.status == 200
         assert json.loads(await answered.read())["metadata"] == {"name": "c", "namespace": "a"}
+
+
+@pytest.mark.parametrize(("answers", "status"), [((200, 404, 200), 200), ((200, 403), 403)])
+async def test_a_collection_of_definitions_is_deleted_one_by_one(
+    answers: tuple[int, ...], status: int
+) -> None:
+    """At once the API server deletes them without their objects, which stay in etcd."""
+    names = ("a", "b", "c")
+    async with forwarding() as tenant:
+        asked = tenant.ask("DELETE", f"{CRDS}?labelSelector=x%3Dy&dryRun=All&limit=5")
+        listed = await tenant.platform.next("GET")
+        assert listed.path == CRDS
+        found = [f"{name}.acme-example.com" for name in names]
+        items = [{"metadata": {"name": each, "resourceVersion": "7"}} for each in ("d.b", *found)]
+        listed.answer({"kind": "PartialObjectMetadataList", "items": items})
+        for name, code in zip(names, answers, strict=False):
+            sent = await tenant.platform.next("DELETE", dryRun="All")
+            assert sent.path == f"{CRDS}/{name}.acme-example.com"
+            sent.answer({"kind": "Status", "code": code}, code)
+        async with asyncio.timeout(DEADLINE):
+            answered = await asked
+        assert answered.status == status

@@ -1,6 +1,6 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,12 @@ from lnamespace.gateway.fairness.in_flight import LONG_BODY
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.content import creates_object
-from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
+from lnamespace.gateway.objects.definition_deletions import (
+    SUCCESS,
+    DefinitionRoom,
+    as_list,
+    deletions,
+)
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.objects.synthetic import answer_synthetic
@@ -26,7 +31,7 @@ from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.http.messages import Headers
 from lnamespace.http.upstream_connection import UpstreamResponse
-from lnamespace.kube.media_types import JSON
+from lnamespace.kube.media_types import JSON, METADATA_LIST
 from lnamespace.kube.metadata import PartialObject
 from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up
@@ -49,8 +54,6 @@ from lnamespace.translate.requests.targets import (
 
 _CREATION_SECONDS: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
 """Seconds that the API server and controllers work for a new object, by its resource."""
-
-_SELECTORS = ("fieldSelector", "labelSelector")
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,9 @@ class Forwarder:
             await self.lister.answer(call, namespaces)
         elif request.verb == "deletecollection" and not _has_namespace(call, namespaces):
             # There is nothing to delete, and the answer is the list of deleted objects.
-            await self.lister.answer(_as_list(call), namespaces)
+            await self.lister.answer(as_list(call), namespaces)
+        elif _is_of_definitions(call, "deletecollection"):
+            await self._delete_definitions(call, namespaces)
         else:
             await self._await_namespace(call, namespaces)
             if request.subresource in CONNECTIONS:
@@ -130,11 +135,8 @@ class Forwarder:
         basis = await self._basis(call)
         call = await with_named_removals(self.upstream, call)
         send = partial(self._send, call, namespaces, basis, totals)
-        if self.room and _deletes_definition(call):
-            name = call.view.crd_name_up(call.request.name)
-            response, answer = await self.room.delete(name, send)
-        else:
-            response, answer = await send()
+        deletes = _is_of_definitions(call, "delete")
+        response, answer = await (self._with_room(call, send) if deletes else send())
         if basis.conflicts_with_gateway_only(response.status, answer):
             response, answer = await self._send(by_force(call), namespaces, basis, totals)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
@@ -142,6 +144,27 @@ class Forwarder:
             created = msgspec.json.decode(answer, type=PartialObject).metadata.name
             await namespaces.wait_usable(created)
         await answer_json(call, response.status, response.headers, answer)
+
+    async def _with_room(self, call: TenantCall, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Send the deletion of a definition, which may have no room for it."""
+        name = call.view.crd_name_up(call.request.name)
+        return await (self.room.delete(name, send) if self.room else send())
+
+    async def _delete_definitions(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
+        """Delete definitions each by its name.
+
+        Of a collection the API server deletes the definitions alone. Their objects stay in etcd,
+        also after their LCluster, and are those of the next definition of the kind.
+        """
+        target = upstream_target(as_list(call).request, call.view)
+        page = await self.upstream.read(target, call.identity, (("accept", METADATA_LIST),))
+        for one in deletions(call, page):
+            send = partial(self._send, one, namespaces, await self._basis(one), TenantTotals())
+            response, answer = await self._with_room(one, send)
+            if response.status >= 300 and response.status != 404:
+                await answer_json(one, response.status, response.headers, answer)
+                return
+        await answer_json(call, 200, (), SUCCESS)
 
     async def _basis(self, call: TenantCall) -> ApplyBasis:
         """Return the stored state that a write depends on; refuse a write of a foreign object."""
@@ -220,9 +243,9 @@ def _created_resource(call: TenantCall) -> GroupResource | None:
     return call.request.resource.group_resource if creates_object(call) else None
 
 
-def _deletes_definition(call: TenantCall) -> bool:
+def _is_of_definitions(call: TenantCall, verb: str) -> bool:
     request = call.request
-    return request.verb == "delete" and request.resource.group_resource == CRDS
+    return request.verb == verb and request.resource.group_resource == CRDS
 
 
 def _is_namespace(call: TenantCall) -> bool:
@@ -236,12 +259,6 @@ def _has_namespace(call: TenantCall, namespaces: TenantNamespaces) -> bool:
     return (
         not request.resource.namespaced or call.view.namespace_up(request.namespace) in namespaces
     )
-
-
-def _as_list(call: TenantCall) -> TenantCall:
-    """Return the list of what a call would delete."""
-    query = tuple(each for each in call.request.query if each[0] in _SELECTORS)
-    return replace(call, request=replace(call.request, verb="list", query=query))
 
 
 def _switching(headers: Headers) -> Headers:

@@ -1,19 +1,27 @@
-"""Deletions of CustomResourceDefinitions that their tenant filled up to what etcd takes.
+"""Deletions of CustomResourceDefinitions: of those in a collection, and of those without room.
 
-The API server writes to a definition that is deleted, and had no room for it in one of 1.5 MiB.
+The API server writes to a definition that is deleted, and had no room for it in one that its tenant
+had filled up to the 1.5 MiB that etcd takes.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from lnamespace.errors import ClusterError, NoRoom
+from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.conversion_marks import make_room, unmark
 from lnamespace.gateway.tenants.totals import Answer
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialObject
 
+SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
 _TRIES = 5
+_SELECTORS = ("fieldSelector", "labelSelector")
+_PAGES = ("limit", "continue", "resourceVersion", "resourceVersionMatch")
 
 log = logging.getLogger(__name__)
 
@@ -40,3 +48,29 @@ class DefinitionRoom:
             about = {"definition": name, "error": str(error)}
             log.warning("a definition has no room for its deletion", extra=about)
         return response, answer
+
+
+class _ListedDefinitions(msgspec.Struct, frozen=True):
+    items: tuple[PartialObject, ...] | None = None
+
+
+def as_list(call: TenantCall) -> TenantCall:
+    """Return the list of what a call would delete."""
+    query = tuple(each for each in call.request.query if each[0] in _SELECTORS)
+    return replace(call, request=replace(call.request, verb="list", query=query))
+
+
+def deletions(call: TenantCall, page: bytes) -> Iterator[TenantCall]:
+    """Yield the deletion of each definition of a collection that is deleted.
+
+    Parameters
+    ----------
+    page
+        The list of the collection, in upstream spelling.
+    """
+    query = tuple(each for each in call.request.query if each[0] not in (*_SELECTORS, *_PAGES))
+    for each in msgspec.json.decode(page, type=_ListedDefinitions).items or ():
+        # Without a name it would be the deletion of all.
+        if name := call.view.crd_name_down(each.metadata.name):
+            request = replace(call.request, verb="delete", name=name, query=query)
+            yield replace(call, request=request)
