@@ -917,7 +917,6 @@ def test_a_deleted_definition_whose_room_is_used_loses_its_last_finalizer(
     eventually(lambda: admin.find(path) is None)
 
 
-@pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])
 def test_the_objects_of_a_definition_cannot_be_left_behind(gateway: Api, admin: Api) -> None:
     """They were those of the next LCluster of the name, and of the next definition of the kind."""
     where, body = copy.deepcopy(objects()["definition"])
@@ -938,6 +937,7 @@ def test_the_objects_of_a_definition_cannot_be_left_behind(gateway: Api, admin: 
         admin.delete(path)
 
 
+@pytest.mark.parametrize("subresource", ["", "/status", "/finalize"])
 def test_namespace_labels_cannot_be_changed_by_any_subresource(
     gateway: Api, tenant: Api, subresource: str
 ) -> None:
