@@ -886,8 +886,17 @@ def _try_to_free(gateway: Api, path: str, made: Object) -> None:
     refusal(gateway.replace, path, made | {"webhooks": more}, dryRun="All")
 
 
+def named_definition(plural: str, *finalizers: str) -> tuple[str, Object]:
+    """Return where definitions are, and one that no other test has."""
+    where, body = copy.deepcopy(objects()["definition"])
+    name = f"{plural}.{TENANT}-example.com"
+    body["metadata"] |= {"name": name, "finalizers": [*finalizers]}
+    body["spec"]["names"] = {"plural": plural, "kind": plural.capitalize()}
+    return where, body
+
+
 def test_the_room_of_a_definition_for_a_mark_cannot_be_removed(gateway: Api) -> None:
-    where, body = objects()["definition"]
+    where, body = named_definition("rooms")
     made = gateway.create(where, body)
     path = f"{where}/{made['metadata']['name']}"
     try:
@@ -904,10 +913,7 @@ def test_a_deleted_definition_whose_room_is_used_loses_its_last_finalizer(
     gateway: Api, admin: Api
 ) -> None:
     """The mark in its place goes when the objects are gone, and nobody could remove the rest."""
-    where, found = objects()["definition"]
-    body = copy.deepcopy(found)
-    body["metadata"] |= {"name": f"gones.{TENANT}-example.com", "finalizers": ["example.com/mine"]}
-    body["spec"]["names"] = {"plural": "gones", "kind": "Gone"}
+    where, body = named_definition("gones", "example.com/mine")
     path = f"{where}/{gateway.create(where, body)['metadata']['name']}"
     gateway.delete(path)
     eventually(lambda: admin.get(path)["metadata"]["finalizers"] == ["example.com/mine"])
@@ -919,9 +925,8 @@ def test_a_deleted_definition_whose_room_is_used_loses_its_last_finalizer(
 
 def test_the_objects_of_a_definition_cannot_be_left_behind(gateway: Api, admin: Api) -> None:
     """They were those of the next LCluster of the name, and of the next definition of the kind."""
-    where, body = copy.deepcopy(objects()["definition"])
     cleanup = "customresourcecleanup.apiextensions.k8s.io"
-    body["metadata"]["finalizers"] = [cleanup, "example.com/mine"]
+    where, body = named_definition("lefts", cleanup, "example.com/mine")
     path = f"{where}/{body['metadata']['name']}"
     gateway.create(where, body)
     try:
