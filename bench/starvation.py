@@ -1,15 +1,16 @@
 """What a tenant notices of another one that does its worst: ``python -m bench.starvation``.
 
-One tenant asks at a fixed rate: first while nothing else happens, then while another one lists in a
-loop by many connections, has as many watches as it may, makes definitions and the largest objects,
-and asks for thousands of namespaces. An answer that is late is measured from when its question was
-due. At the same rate its objects are asked for directly at the API server, which shows what part
-of the waiting is not the gateway's: with ``--direct`` the attack is made there too.
+One tenant asks at random times: first while nobody else does more than the cluster's nodes, then
+while another one lists in a loop by many connections, has as many watches as it may, makes
+definitions and the largest objects, and asks for thousands of namespaces. An answer that is late is
+measured from when its question was due. At the same rate its objects are asked for directly at the
+API server, which shows what part of the waiting is not the gateway's: with ``--direct`` the attack
+is made there too.
 
 The attacker and the clients of the other tenant are processes of their own: a client that shares a
-thread with the attack would measure itself. All share the processors with what is attacked, so the
-attacker has the lowest priority, and the clients a higher one where that is allowed; it is told how
-late they came to ask all the same.
+thread with the attack would measure itself. All share the processors with what is attacked. So,
+where that is allowed, the attacker runs only when nothing else wants to, and the clients before
+others; it is told how late they came to ask all the same.
 """
 
 import argparse
@@ -23,13 +24,16 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from pathlib import Path
+from random import Random
 from statistics import quantiles
 from typing import cast
 
 from bench.greed import Greed, attack, be_nice
+from bench.lease_renewals import renewing_leases
 from bench.plane import Process
 from bench.report import Row, machine, table, write
 from tests.e2e.support.api import NAMESPACES, Api, ns_path
@@ -38,6 +42,8 @@ from tests.e2e.support.floods import Memory, raise_files
 from tests.e2e.support.gateway import GatewayCluster, LClusters
 from tests.e2e.support.people import People
 
+OBJECT, LISTS = "another tenant's reads of an object", "another tenant's short lists"
+_DIRECTLY = "  at the API server directly: "
 ATTACKER, VICTIM, PERSON = "greedy", "modest", "alice"
 LISTED = 1000
 _RATE, _CLIENTS = 20, 10
@@ -68,7 +74,15 @@ def _percentile(seconds: list[float], which: int) -> float:
 
 @dataclass(frozen=True)
 class Asking:
-    """A client and its requests, which it sends in turns."""
+    """A client and its requests, which it sends in turns.
+
+    Parameters
+    ----------
+    what
+        The requests, for people.
+    """
+
+    what: str
 
     kubeconfig: Path
     headers: tuple[tuple[str, str], ...]
@@ -116,7 +130,7 @@ def _measure(
     if chosen.direct:
         greed = Greed(cluster.gateway.kubeconfig, _ACCOUNTS + ATTACKER, f"{ATTACKER}-default")
     memory = Memory(cluster.gateway.pid)
-    with _clients(cluster, victim) as clients:
+    with renewing_leases(cluster.admin), _clients(cluster, victim) as clients:
         _ask(clients, 2)
         calm = _ask(clients, chosen.calm)
         memory.forget_peak()
@@ -127,14 +141,16 @@ def _measure(
             cpu = {name: used - cpu[name] for name, used in _cpu(cluster).items()}
             flows = _dispatched(cluster.admin) - flows
     rows = [
-        *_rows("another tenant's requests", busy[0], calm[0], "<= 2 times"),
-        *_rows("  those at the API server directly", busy[1], calm[1]),
-        Row("  asked too late by its clients, p99", "ms", _percentile(busy[0].late, 99)),
+        *_rows(OBJECT, busy[OBJECT], calm[OBJECT], "<= 2 times"),
+        *_rows("  at the API server directly", busy[_DIRECTLY + OBJECT], calm[_DIRECTLY + OBJECT]),
+        *_rows(LISTS, busy[LISTS], calm[LISTS], "<= 2 times"),
+        *_rows("  at the API server directly", busy[_DIRECTLY + LISTS], calm[_DIRECTLY + LISTS]),
+        Row("  asked too late by its clients, p99", "ms", _percentile(busy[OBJECT].late, 99)),
         Row("memory of the gateway, at most", "MiB", memory.peak, None, "< 1024"),
         *(Row(f"CPU of {each}", "%", used / chosen.seconds * 100) for each, used in cpu.items()),
         Row("  of what the gateway wanted to run", "%", _ran(cluster.gateway.pid)),
     ]
-    failed = [dict(each.failed) for each in busy]
+    failed = {what: dict(each.failed) for what, each in busy.items()}
     return rows, {"attacker": answers, "flows": flows, "failed": failed}
 
 
@@ -198,9 +214,12 @@ def _clients(cluster: GatewayCluster, victim: Api) -> Iterator[Connection]:
     # Upstream the tenant is an account that the gateway impersonates, and whose flow it has.
     direct = Api(cluster.gateway.kubeconfig).acting(_ACCOUNTS + VICTIM)
     accounts = ns_path(f"{VICTIM}-default", "serviceaccounts")
+    through, beside = (victim.kubeconfig, victim.headers), (direct.kubeconfig, direct.headers[1:])
     asking = (
-        Asking(victim.kubeconfig, victim.headers, (f"{inside}/one", inside, NAMESPACES)),
-        Asking(direct.kubeconfig, direct.headers[1:], (f"{above}/one", above, accounts)),
+        Asking(OBJECT, *through, (f"{inside}/one",)),
+        Asking(LISTS, *through, (inside, NAMESPACES)),
+        Asking(_DIRECTLY + OBJECT, *beside, (f"{above}/one",)),
+        Asking(_DIRECTLY + LISTS, *beside, (above, accounts)),
     )
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
@@ -211,9 +230,9 @@ def _clients(cluster: GatewayCluster, victim: Api) -> Iterator[Connection]:
     process.join()
 
 
-def _ask(clients: Connection, seconds: float) -> list[AnswerTimes]:
+def _ask(clients: Connection, seconds: float) -> dict[str, AnswerTimes]:
     clients.send(seconds)
-    found: list[AnswerTimes] = clients.recv()
+    found: dict[str, AnswerTimes] = clients.recv()
     return found
 
 
@@ -224,11 +243,11 @@ def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
     with ThreadPoolExecutor(_CLIENTS * len(asking)) as pool:
         clients = [(each, Api(each.kubeconfig, each.headers)) for each in asking]
         while seconds := orders.recv():
-            found = [AnswerTimes() for _ in asking]
+            found = {each.what: AnswerTimes() for each in asking}
             begun = time.monotonic() + 0.1
             asked = [
-                (sum_, pool.submit(_ask_alone, api, each.paths, begun, seconds, number))
-                for sum_, (each, api) in zip(found, clients, strict=True)
+                (found[each.what], pool.submit(_ask_alone, api, each.paths, begun, seconds, number))
+                for each, api in clients
                 for number in range(_CLIENTS)
             ]
             for sum_, future in asked:
@@ -239,14 +258,16 @@ def _serve(orders: Connection, asking: tuple[Asking, ...]) -> None:
 def _ask_alone(
     api: Api, paths: tuple[str, ...], begun: float, seconds: float, offset: int
 ) -> AnswerTimes:
-    """Request one object and short lists, in turns."""
-    found = AnswerTimes()
-    for number in range(int(seconds * _RATE / _CLIENTS)):
-        due = begun + (number * _CLIENTS + offset) / _RATE
+    """Request the paths in turns, at times that are as random as those of people."""
+    found, due, chance = AnswerTimes(), begun, Random(f"{paths}{offset}")
+    for path in cycle(paths):
+        due += chance.expovariate(_RATE / _CLIENTS)
+        if due > begun + seconds:
+            return found
         free = time.monotonic()
         time.sleep(max(due - free, 0))
         found.late.append(time.monotonic() - max(due, free))
-        status = api.status(paths[number % len(paths)])
+        status = api.status(path)
         found.seconds.append(time.monotonic() - due)
         if status != 200:
             found.failed[status] += 1
