@@ -937,6 +937,19 @@ def test_the_objects_of_a_definition_cannot_be_left_behind(gateway: Api, admin: 
                 gateway.patch(f"{path}/status", change, MERGE)
             assert cleanup in admin.get(path)["metadata"]["finalizers"]
         gateway.patch(path, {"metadata": {"finalizers": [cleanup]}}, MERGE)
+        eventually(lambda: len(admin.get(path)["status"].get("conditions") or ()) > 1)
+        status = admin.get(path)["status"]
+        others = [each for each in status["conditions"] if each["type"] != "Established"]
+        never = {"type": "Established", "status": "False", "reason": "a", "message": "b"}
+        for changed in (
+            {"acceptedNames": status["acceptedNames"] | {"plural": "others"}},
+            {"conditions": others},
+            {"conditions": [never, *status["conditions"]]},
+        ):
+            told = refusal(gateway.patch, f"{path}/status", {"status": changed}, kind=MERGE)
+            assert "Established" in told
+        mine = {"type": "Mine", "status": "True", "reason": "a", "message": "b"}
+        gateway.patch(f"{path}/status", {"status": {"conditions": [*status["conditions"], mine]}})
     finally:
         admin.patch(path, {"metadata": {"finalizers": None}}, MERGE)
         admin.delete(path)
