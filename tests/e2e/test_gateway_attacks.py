@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from lnamespace.translate.objects.confinement.admission import CONDITION
+from lnamespace.translate.objects.confinement.schema_sizes import MAX_SIZE, total_for
 
 from tests.e2e.support.api import (
     APPLY,
     JSON,
+    JSON_PATCH,
     NAMESPACES,
     RBAC,
     Api,
@@ -512,6 +514,56 @@ def test_a_tenant_cannot_define_a_kind_with_a_name_of_a_platform_kind(
         assert "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces" in asked(cluster, "lns")
     finally:
         bob.api.remove(path)
+
+
+def test_the_schemas_of_one_lcluster_are_bounded(bob: Resident) -> None:
+    """A definition of 1.2 MB took 2 GB for as long as it was there, and an LCluster may have 200.
+
+    Items of an enum stand for properties here: they count as much, and take less.
+    """
+    assert (total_for(200) or 0) < 2.5 * MAX_SIZE
+    large, names = MAX_SIZE - 10, ("one", "small", "large", "last")
+    one, small, full, last = paths = [path_of(define(name, 1)) for name in names]
+    try:
+        assert "quota: definition" in refusal(bob.api.create, CRDS, define("one", MAX_SIZE))
+        bob.api.create(CRDS, define("small", 1))
+        grown = {"spec": define("small", MAX_SIZE)["spec"]}
+        assert "quota: definition" in refusal(bob.api.patch, small, grown)
+        below = "/spec/versions/0/schema/openAPIV3Schema/properties"
+        steps = [
+            [{"op": "add", "path": f"{below}/{name}", "value": numbers(MAX_SIZE // 2)}]
+            for name in ("b", "c")
+        ]
+        bob.api.patch(small, steps[0], kind=JSON_PATCH)
+        assert "quota: definition" in refusal(bob.api.patch, small, steps[1], kind=JSON_PATCH)
+        bob.api.create(CRDS, define("large", large))
+        assert "quota: lcluster" in refusal(bob.api.create, CRDS, define("last", large))
+        for path in (one, last):
+            assert bob.api.find(path) is None
+        bob.api.patch(small, {"metadata": {"labels": {"a": "b"}}})
+        bob.api.remove(full)
+        eventually(lambda: bob.api.create(CRDS, define("last", large)), what="there is no room")
+    finally:
+        for each in paths:
+            bob.api.remove(each)
+
+
+def define(name: str, size: int) -> Object:
+    """Return a definition with a property of that many values."""
+    body = definition("large.example.com", kind=name.title(), plural=name, singular=name)
+    schema = {"type": "object", "properties": {"a": numbers(size)}}
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+    return body
+
+
+def numbers(size: int) -> Object:
+    """Return the schema of a number that is one of many."""
+    return {"type": "integer", "enum": list(range(size))}
+
+
+def path_of(body: Object) -> str:
+    """Return the path of a definition."""
+    return f"{CRDS}/{body['metadata']['name']}"
 
 
 def asked(cluster: GatewayCluster, word: str) -> str:

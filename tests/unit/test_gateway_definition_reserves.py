@@ -15,7 +15,7 @@ from lnamespace.gateway.tenants.conversion_marks import (
     mark,
     unmark,
 )
-from lnamespace.gateway.tenants.watched_parts import PartReader
+from lnamespace.gateway.tenants.watched_parts import KeptDefinition, PartReader
 from lnamespace.kube.client import Client
 from lnamespace.translate.objects.definition_reserve import (
     DEFINITION_ANNOTATIONS,
@@ -185,7 +185,7 @@ async def test_a_definition_that_gave_its_reserve_has_it_again_when_the_mark_goe
     assert kept == metadata.get("annotations", {})
 
 
-@pytest.mark.parametrize(("conditions", "kept"), [([], b""), ([MARKED], b"now")])
-def test_a_watch_keeps_when_a_definition_was_marked(conditions: list[Any], kept: bytes) -> None:
+@pytest.mark.parametrize(("conditions", "marked"), [([], ""), ([MARKED], "now")])
+def test_a_watch_keeps_when_a_definition_was_marked(conditions: list[Any], marked: str) -> None:
     raw = msgspec.json.encode(definition(*conditions, name=NAME))
-    assert PartReader("label").definition(raw).raw == kept
+    assert KeptDefinition.of(PartReader("label").definition(raw)).marked == marked

@@ -295,3 +295,22 @@ def test_a_webhook_patch_of_role_references_is_refused() -> None:
     role = {"op": "replace", "path": "/roleRef", "value": {"kind": "Role", "name": "admin"}}
     assert not answered(read, **patch(role))["allowed"]
     assert answered(read, **patch({"op": "add", "path": "/metadata/labels", "value": {}}))["patch"]
+
+
+@pytest.mark.parametrize("path", ["", "/spec", "/spec/versions", "/spec/versions/0/schema/a"])
+def test_a_webhook_adds_nothing_to_the_schemas_of_a_definition(path: str) -> None:
+    """Only what tenants send is counted: by itself a webhook filled the API server's memory."""
+    read, _ = review(
+        asked(
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+            "apiextensions.k8s.io",
+            name="carts.acme-example.com",
+        )
+    )
+    versions = [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object"}}}]
+    added = {"": {"spec": {"versions": versions}}, "/spec": {"versions": versions}}
+    grown = {"op": "add", "path": path, "value": added.get(path, versions)}
+    assert "nothing to the schemas" in answered(read, **patch(grown))["status"]["message"]
+    labelled = {"op": "add", "path": "/metadata/labels/a", "value": "b"}
+    assert answered(read, **patch(labelled))["patch"]

@@ -18,6 +18,7 @@ from lnamespace.gateway.objects.definition_deletions import (
     deletions,
 )
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
+from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import confirm_own_volume
@@ -64,6 +65,7 @@ class Forwarder:
     lister: Lister
     watcher: Watcher
     room: DefinitionRoom | None = None
+    schemas: SchemaQuota | None = None
 
     async def forward(
         self,
@@ -195,7 +197,10 @@ class Forwarder:
             namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
         )
         granted = partial(send_until_granted, send, recently_granted)
-        async with call.usage.costly_request() if len(body) > LONG_BODY else nullcontext():
+        async with (
+            self.schemas.counted(call, content_type, body) if self.schemas else nullcontext(),
+            call.usage.costly_request() if len(body) > LONG_BODY else nullcontext(),
+        ):
             return await send_within_total(self.upstream, call, totals, granted)
 
     async def _forward_stream(self, call: TenantCall) -> None:

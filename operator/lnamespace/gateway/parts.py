@@ -2,7 +2,7 @@
 
 import logging
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -38,6 +38,7 @@ from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.content import ContentQuota
 from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
+from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
@@ -228,6 +229,7 @@ class GatewayParts:
                 Lister(upstream, self.sealer, self.marked_volumes),
                 Watcher(upstream, self.resume_log, self.marked_volumes),
                 DefinitionRoom(self.client),
+                SchemaQuota(tenants.schema_sizes, self._definitions_allowed(tenants)),
             ),
             Reviewer(upstream),
             EscalationCheck(upstream),
@@ -239,6 +241,15 @@ class GatewayParts:
             self._audit_log(),
             self.accounts,
         )
+
+    def _definitions_allowed(self, tenants: Tenants) -> Callable[[str], int]:
+        limits = content_limits(self.settings)
+
+        def allowed(name: str) -> int:
+            tenant = tenants.get(name)
+            return (limits.limits_for(tenant.cluster) if tenant else limits).definitions
+
+        return allowed
 
     def _mine(self, tenants: Tenants) -> MineHandler:
         return MineHandler(

@@ -13,7 +13,7 @@ from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
 from lnamespace.gateway.tenants.view_builder import Route, ViewBuilder, resource_name
-from lnamespace.gateway.tenants.watched_parts import PartReader, RbacBudget
+from lnamespace.gateway.tenants.watched_parts import KeptDefinition, PartReader, RbacBudget
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.reflector import Reflector
@@ -92,7 +92,16 @@ class Tenants:
     def marked_definitions(self) -> dict[str, str]:
         """Return when each marked definition of an LCluster was marked, by its name upstream."""
         label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
-        return {each.name: each.raw.decode() for each in found if each.raw and label in each.labels}
+        marks = (
+            (each.name, KeptDefinition.of(each).marked) for each in found if label in each.labels
+        )
+        return {name: mark for name, mark in marks if mark}
+
+    def schema_sizes(self, name: str) -> dict[str, int]:
+        """Return the size of the schemas of each definition of a tenant, by its name upstream."""
+        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
+        own = (each for each in found if each.labels.get(label) == name)
+        return {each.name: KeptDefinition.of(each).schemas for each in own}
 
     async def run(self) -> None:
         """Run discovery and the reflectors."""

@@ -16,6 +16,7 @@ from lnamespace.gateway.tenants.conversion_marks import read_mark
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
+from lnamespace.translate.objects.confinement.schema_sizes import schemas_of
 from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 
 RBAC_BYTES = 8 * 1024 * 1024
@@ -41,6 +42,29 @@ class _SharedClass(msgspec.Struct, rename="camel", omit_defaults=True):
 _class = Decoder(_SharedClass).decode
 
 
+class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of a CustomResourceDefinition, besides its name and its tenant.
+
+    Parameters
+    ----------
+    marked
+        When it was marked; empty if it is not.
+    schemas
+        The size of the schemas of a tenant's.
+    """
+
+    marked: str = ""
+    schemas: int = 0
+
+    @classmethod
+    def of(cls, item: WatchedObject) -> "KeptDefinition":
+        """Return what is kept of a definition."""
+        return _kept(item.raw)
+
+
+_kept = Decoder(KeptDefinition).decode
+
+
 @dataclass(frozen=True)
 class PartReader:
     """A decoder of watched objects that keeps the parts that are used.
@@ -59,8 +83,11 @@ class PartReader:
         return replace(item, raw=b"", labels=self._own(item))
 
     def definition(self, raw: bytes | Raw) -> WatchedObject:
-        """Read a CustomResourceDefinition: its name, its tenant, and when it was marked."""
-        return replace(self.metadata(raw), raw=read_mark(raw).encode())
+        """Read a CustomResourceDefinition: its name, its tenant, and :class:`KeptDefinition`."""
+        item = self.metadata(raw)
+        # Those of the platform nobody bounds.
+        size = (schemas_of(raw) or 0) if self.label in item.labels else 0
+        return replace(item, raw=encode(KeptDefinition(read_mark(raw), size)))
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:
         """Read a class: its labels, and whether it is a default."""

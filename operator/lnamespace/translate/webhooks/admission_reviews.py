@@ -18,7 +18,8 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.patches import patch_up
 from lnamespace.translate.names.acting_users import acts_for_tenant, user_info_down
-from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.names.tenant_view import CRDS, TenantView
+from lnamespace.translate.objects.confinement.schema_sizes import schemas_after
 from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
@@ -96,6 +97,9 @@ class AdmissionReview:
         if self.request.resource.group == RBAC:
             _refuse_other_than_metadata(patch)
         above = patch_up(self.request, JSON_PATCH, patch, view)
+        if self.request.resource.group_resource == CRDS and schemas_after(above, 0):
+            # Only what the gateway itself sends is counted for the LCluster.
+            raise bad_request("webhooks add nothing to the schemas of a definition")
         return {"patchType": response.patch_type or "", "patch": base64.b64encode(above).decode()}
 
 

@@ -21,6 +21,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.definition_lists`: what multiplies in discovery.
 - :mod:`~lnamespace.translate.objects.confinement.printer_columns`: what ``kubectl get`` costs.
 - :mod:`~lnamespace.translate.objects.confinement.schema_defaults`: what defaults add to objects.
+- :mod:`~lnamespace.translate.objects.confinement.schema_sizes`: what schemas take of memory.
 - :mod:`~lnamespace.translate.objects.confinement.cel`: where expressions in CEL read names.
 - :mod:`~lnamespace.translate.objects.confinement.expressions`: CEL in the schemas of a
   tenant's own kinds.

@@ -1,0 +1,132 @@
+"""Refuse definitions whose schemas would take too much of the API server's memory.
+
+How large they are is counted (:mod:`~lnamespace.translate.objects.confinement.schema_sizes`): of
+what is there by the watch, of what a write would make of it before it is sent. Processes count
+separately what is under way.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.kube.media_types import JSON_PATCH
+from lnamespace.translate.bodies.encoded import media_type_of
+from lnamespace.translate.names.tenant_view import CRDS
+from lnamespace.translate.objects.confinement.schema_sizes import (
+    MAX_SIZE,
+    schemas_after,
+    schemas_of,
+    total_for,
+)
+from lnamespace.translate.protocol.status import forbidden
+
+_SEEN_SECONDS = 0.5
+"""Seconds that a write counts as under way after the answer, until a watch has it."""
+_WRITES = frozenset({"create", "update", "patch"})
+
+
+class _WrittenMeta(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _WrittenDefinition(msgspec.Struct, frozen=True):
+    metadata: _WrittenMeta = _WrittenMeta()
+
+
+@dataclass(frozen=True)
+class SchemaQuota:
+    """The bounds of the schemas of a definition, and of all definitions of an LCluster.
+
+    Parameters
+    ----------
+    sizes
+        Returns the size of the schemas of each definition of a tenant, by its name upstream.
+    allowed
+        Returns how many definitions a tenant may have; 0 is no limit.
+    """
+
+    sizes: Callable[[str], Mapping[str, int]]
+    allowed: Callable[[str], int]
+    _sending: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    """What is under way: the definition, and the size that it would have, by tenant."""
+
+    @asynccontextmanager
+    async def counted(
+        self, call: TenantCall, content_type: str, body: bytes
+    ) -> AsyncIterator[None]:
+        """Count what a write makes of a definition, until a watch reports it.
+
+        Parameters
+        ----------
+        body
+            The body in upstream spelling.
+
+        Raises
+        ------
+        Refused
+            Forbidden, in the words of a ResourceQuota.
+        """
+        request = call.request
+        if (
+            request.resource.group_resource != CRDS
+            or request.verb not in _WRITES
+            or request.subresource
+        ):
+            yield
+            return
+        tenant = call.view.tenant
+        sizes, name = self._sizes(tenant), _name_of(call, body)
+        before = sizes.get(name, 0)
+        after = _size_after(content_type, body, before)
+        if after > before:
+            self._confirm(call, after, sum(sizes.values()) - before)
+        entry = name, after
+        self._sending[tenant].append(entry)
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().call_later(_SEEN_SECONDS, self._release, tenant, entry)
+
+    def _sizes(self, tenant: str) -> dict[str, int]:
+        """Return the size of each definition, of one that is being written the largest."""
+        sizes = dict(self.sizes(tenant))
+        for name, size in self._sending.get(tenant, ()):
+            sizes[name] = max(size, sizes.get(name, 0))
+        return sizes
+
+    def _confirm(self, call: TenantCall, after: int, others: int) -> None:
+        total = total_for(self.allowed(call.view.tenant))
+        for what, used, most in (("definition", 0, MAX_SIZE), ("lcluster", others, total)):
+            if most is not None and used + after > most:
+                counts = (
+                    f"requested: schemas={after}, used: schemas={used}, limited: schemas={most}"
+                )
+                why = (
+                    f"exceeded quota: {what}, {counts} (objects and items in spec.versions.schema: "
+                    "leave out parts that are not needed, or definitions)"
+                )
+                raise forbidden(CRDS, call.request.name, why)
+
+    def _release(self, tenant: str, entry: tuple[str, int]) -> None:
+        self._sending[tenant].remove(entry)
+        if not self._sending[tenant]:
+            del self._sending[tenant]
+
+
+def _name_of(call: TenantCall, body: bytes) -> str:
+    """Return the name upstream of the definition that is written."""
+    if call.request.name:
+        return call.view.crd_name_up(call.request.name)
+    return msgspec.json.decode(body, type=_WrittenDefinition).metadata.name
+
+
+def _size_after(content_type: str, body: bytes, before: int) -> int:
+    if media_type_of(content_type) == JSON_PATCH:
+        return schemas_after(body, before)
+    found = schemas_of(body)
+    return before if found is None else found
