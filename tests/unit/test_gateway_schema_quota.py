@@ -139,3 +139,18 @@ def test_a_watch_counts_the_schemas_of_tenants_only() -> None:
     assert KeptDefinition.of(reader.definition(msgspec.json.encode(labelled))).schemas == 9
     del labelled["metadata"]["labels"]
     assert KeptDefinition.of(reader.definition(msgspec.json.encode(labelled))).schemas == 0
+
+
+def test_the_schemas_of_a_definition_are_counted_anew_when_its_spec_changes() -> None:
+    """To count 16,000 parts takes 30 ms of the thread, in every process, and labels are free."""
+    reader = PartReader(LABEL)
+
+    def read(size: int, **metadata: object) -> int:
+        found = body(size)
+        found["metadata"] |= {"labels": {LABEL: "acme"}, "resourceVersion": "1"} | metadata
+        return KeptDefinition.of(reader.definition(msgspec.json.encode(found))).schemas
+
+    assert read(9, uid="a", generation=1) == 9
+    assert read(5, uid="a", generation=1) == 9
+    assert read(5, uid="a", generation=2) == 5
+    assert read(7, uid="b", generation=1) == 7

@@ -1,6 +1,6 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,7 +39,6 @@ from lnamespace.translate.bodies.encoded import media_type_of, request_up
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import confirm_list_options
-from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import not_found
 from lnamespace.translate.protocol.verbs import (
     CONNECTIONS,
@@ -53,8 +52,9 @@ from lnamespace.translate.requests.targets import (
     upstream_target,
 )
 
-_CREATION_SECONDS: Mapping[GroupResource | None, float] = {CRDS: 0.1, NAMESPACES: 0.05}
-"""Seconds that the API server and controllers work for a new object, by its resource."""
+_DEFINITION_SECONDS, _NAMESPACE_SECONDS = 0.1, 0.05
+"""Seconds that the API server and controllers work for a definition that is written or deleted, and
+for a new Namespace."""
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,7 @@ class Forwarder:
     ) -> Answer:
         """Return the answer of the API server."""
         sent = call.exchange.request
-        seconds = _CREATION_SECONDS.get(_created_resource(call), 0.0)
-        call.usage.charge_extra(seconds, stored=len(call.body))
+        call.usage.charge_extra(_seconds_for(call), stored=len(call.body))
         content_type, body = _body_up(call, basis)
         # The API server needs the type to recognise an empty patch.
         headers = (*call.headers, ("content-type", content_type)) if content_type else call.headers
@@ -243,9 +242,12 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
     return content_type, body
 
 
-def _created_resource(call: TenantCall) -> GroupResource | None:
-    """Return the resource of the object that a request may create; None if it creates none."""
-    return call.request.resource.group_resource if creates_object(call) else None
+def _seconds_for(call: TenantCall) -> float:
+    """Return how long a write keeps the API server and controllers busy beside what it stores."""
+    resource = call.request.resource.group_resource
+    if resource == CRDS:
+        return _DEFINITION_SECONDS
+    return _NAMESPACE_SECONDS if resource == NAMESPACES and creates_object(call) else 0.0
 
 
 def _is_of_definitions(call: TenantCall, verb: str) -> bool:

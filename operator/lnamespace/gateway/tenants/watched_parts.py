@@ -22,6 +22,9 @@ from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 RBAC_BYTES = 8 * 1024 * 1024
 """The bytes of one tenant's Roles and bindings that are kept; decoded they take five times more."""
 
+_COUNTED = 10_000
+"""Generations of definitions whose schemas are not counted anew."""
+
 _Id = tuple[str, Key]
 _members = Decoder(dict[str, Raw]).decode
 _annotations = Decoder(dict[str, Raw] | None).decode
@@ -65,6 +68,18 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 _kept = Decoder(KeptDefinition).decode
 
 
+class _VersionedMeta(msgspec.Struct, frozen=True):
+    uid: str = ""
+    generation: int = 0
+
+
+class _Versioned(msgspec.Struct, frozen=True):
+    metadata: _VersionedMeta
+
+
+_versioned = Decoder(_Versioned).decode
+
+
 @dataclass(frozen=True)
 class PartReader:
     """A decoder of watched objects that keeps the parts that are used.
@@ -76,6 +91,8 @@ class PartReader:
     """
 
     label: str
+    _counted: dict[_VersionedMeta, int] = field(default_factory=dict)
+    """The size of the schemas of definitions: labels change more often, and a size takes 30 ms."""
 
     def metadata(self, raw: bytes | Raw) -> WatchedObject:
         """Read an object of which its name and its tenant are used."""
@@ -86,8 +103,16 @@ class PartReader:
         """Read a CustomResourceDefinition: its name, its tenant, and :class:`KeptDefinition`."""
         item = self.metadata(raw)
         # Those of the platform nobody bounds.
-        size = (schemas_of(raw) or 0) if self.label in item.labels else 0
+        size = self._schemas(raw) if self.label in item.labels else 0
         return replace(item, raw=encode(KeptDefinition(read_mark(raw), size)))
+
+    def _schemas(self, raw: bytes | Raw) -> int:
+        version = _versioned(raw).metadata
+        if version not in self._counted:
+            if len(self._counted) >= _COUNTED:
+                self._counted.clear()
+            self._counted[version] = schemas_of(raw) or 0
+        return self._counted[version]
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:
         """Read a class: its labels, and whether it is a default."""
