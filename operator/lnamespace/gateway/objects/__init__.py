@@ -3,7 +3,8 @@
 - :mod:`~lnamespace.gateway.objects.content`: how many objects an LCluster may have, and until when.
 - :mod:`~lnamespace.gateway.objects.applies`: server-side applies of kinds to which the gateway
   adds fields.
-- :mod:`~lnamespace.gateway.objects.definition_deletions`: deletions of definitions without room.
+- :mod:`~lnamespace.gateway.objects.definition_deletions`: deletions of definitions, of a collection
+  or without room.
 - :mod:`~lnamespace.gateway.objects.schema_quota`: how large the schemas of an LCluster may be.
 - :mod:`~lnamespace.gateway.objects.requesters`: the requester of a certificate.
 - :mod:`~lnamespace.gateway.objects.volumes`: PersistentVolumes that a provisioner created.
