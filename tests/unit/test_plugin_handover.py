@@ -86,3 +86,20 @@ def test_a_closed_output_is_not_an_error() -> None:
     environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT)}
     shell = ("sh", "-c", command, sys.executable)
     assert subprocess.run(shell, env=environment, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("hand_over", ["become_kubectl", "run_kubectl"])
+@pytest.mark.parametrize(("chosen", "seen"), [({}, "400"), ({"GOGC": "50"}, "50")])
+def test_kubectl_collects_garbage_rarely_unless_the_user_chose_how_often(
+    hand_over: str, chosen: dict[str, str], seen: str, tmp_path: Path
+) -> None:
+    """By default it does so several times while it starts, in a heap of some MiB."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text('#!/bin/sh\nprintf %s "$GOGC $KEPT"\n')
+    kubectl.chmod(0o755)
+    program = f"from lnamespace.plugins.runtime.processes import *; {hand_over}(['version'])"
+    environment = {"KUBECTL": str(kubectl), "PYTHONPATH": str(ROOT), "KEPT": "kept"} | chosen
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], env=environment, check=True, capture_output=True
+    )
+    assert done.stdout == f"{seen} kept".encode()

@@ -22,17 +22,27 @@ IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 TERMINAL = (signal.SIGINT, signal.SIGQUIT)  # what a terminal sends to all that run in it
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
+# kubectl makes a heap of some MiB while it starts, and by default collects garbage several times in
+# it: a seventh of the time of `kubectl get`. With this it takes 2 MiB more and does not.
+COLLECTS_RARELY = {"GOGC": "400"}
+
 
 def executable() -> str:
     """Return the kubectl to use."""
     return os.environ.get("KUBECTL") or "kubectl"
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of the kubectl that we start; what the user chose stays."""
+    return {**COLLECTS_RARELY, **os.environ}
+
+
 def become_kubectl(arguments: Sequence[str]) -> NoReturn:
     """Replace this process: standard input, exit code and signals are then kubectl's own."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in IGNORED}
     try:
-        os.execvp(executable(), [executable(), *arguments])  # noqa: S606 - on purpose
+        command = [executable(), *arguments]
+        os.execvpe(command[0], command, environment())  # noqa: S606 - on purpose
     except OSError as error:
         raise not_started(executable(), error) from None
     finally:  # if exec failed: without this, our own next write to a closed pipe would end us
@@ -76,7 +86,7 @@ def _spawn(
     """
     try:
         return os.posix_spawnp(
-            command[0], command, os.environ, file_actions=actions, setsigdef=defaults
+            command[0], command, environment(), file_actions=actions, setsigdef=defaults
         )
     except OSError as error:
         raise not_started(command[0], error) from None
