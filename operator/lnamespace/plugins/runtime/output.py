@@ -44,6 +44,8 @@ def _lines(value: object, indent: str) -> Iterator[str]:
 
 def _scalar(value: object) -> str:
     """Return what has no parts; a text with the escapes of YAML, which are those of Python."""
+    if isinstance(value, float):
+        return _float(value)
     if not isinstance(value, str):
         return dumps(value)
     known = not set(value) - PLAIN and value.lower() not in NO_TEXTS
@@ -51,3 +53,10 @@ def _scalar(value: object) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{printable(escaped)}"'
+
+
+def _float(value: float) -> str:
+    """Return a number with a point before its exponent: YAML 1.1 takes `1e-05` for a text."""
+    mantissa, exponent, digits = dumps(value).partition("e")
+    point = ".0" if exponent and "." not in mantissa else ""
+    return f"{mantissa}{point}{exponent}{digits}"
