@@ -6,6 +6,7 @@ Evidence is what is upstream, and what the other tenant has; never what the atta
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.e2e.support.api import (
     APPLY,
     JSON,
     JSON_PATCH,
+    MERGE,
     NAMESPACES,
     RBAC,
     Api,
@@ -24,6 +26,7 @@ from tests.e2e.support.api import (
     ns_path,
     rbac_path,
     refusal,
+    unless,
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, Resident
@@ -42,6 +45,7 @@ WORDS = (CANARY, ATTACKER, "lnamespace-clusters")
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SENT = (("Content-Type", JSON),)
+STRATEGIC = "application/strategic-merge-patch+json"
 
 
 @pytest.fixture(scope="module")
@@ -575,32 +579,84 @@ def asked(cluster: GatewayCluster, word: str) -> str:
         return cluster.run("kubectl", *get).err
 
 
+LEFT = "left.example.com"
+
+
+def define_with_object(root: Api, plural: str) -> tuple[str, Object]:
+    """Define a kind of which there is one object; return where its objects are."""
+    kind = plural.removesuffix("s").title()
+    body = definition(LEFT, plural=plural, singular=kind.lower(), kind=kind)
+    body["spec"]["scope"] = "Namespaced"
+    body["metadata"]["labels"] = {"a": "b"}
+    objects = f"/apis/{LEFT}/v1/namespaces/default/{plural}"
+    root.create(CRDS, body)
+    eventually(lambda: root.find(objects) is not None, what="the kind is not served")
+    one = {"apiVersion": f"{LEFT}/v1", "kind": kind, "metadata": {"name": "one"}}
+    root.create(objects, one)
+    return objects, body
+
+
+def assert_nothing_is_left(cluster: GatewayCluster, root: Api, objects: str, body: Object) -> None:
+    """Confirm that objects are gone with their definition."""
+    plural = body["spec"]["names"]["plural"]
+    upstream = f"{CRDS}/{plural}.{ATTACKER}-{LEFT}"
+    eventually(lambda: cluster.admin.find(upstream) is None, what="it is not deleted")
+    root.create(CRDS, body)
+    eventually(lambda: root.find(objects) is not None, what="the kind is not served again")
+    assert root.items(objects) == []
+    root.delete(f"{CRDS}/{plural}.{LEFT}")
+
+
 def test_no_objects_are_left_by_a_collection_of_definitions_that_is_deleted(
     cluster: GatewayCluster, root: Api
 ) -> None:
     """They stayed in etcd, and were those of the next definition of the kind, whoever's it was."""
-    group, plural = "left.example.com", "remainders"
-    schema = {"openAPIV3Schema": {"type": "object"}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    names = {"plural": plural, "singular": "remainder", "kind": "Remainder"}
-    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
-    body = {"metadata": {"name": f"{plural}.{group}", "labels": {"a": "b"}}, "spec": spec}
-    objects = f"/apis/{group}/v1/namespaces/default/{plural}"
-    root.create(CRDS, body)
-    eventually(lambda: root.find(objects) is not None, what="the kind is not served")
-    one = {"apiVersion": f"{group}/v1", "kind": "Remainder", "metadata": {"name": "one"}}
-    root.create(objects, one)
+    objects, body = define_with_object(root, "remainders")
     selected = f"{CRDS}?labelSelector=a%3Db"
     assert root.answer("DELETE", f"{CRDS}?labelSelector=a%3Dc").status == 200
     assert root.answer("DELETE", f"{selected}&dryRun=All").status == 200
     assert root.items(objects)
     assert root.answer("DELETE", selected).status == 200
-    upstream = f"{CRDS}/{plural}.{ATTACKER}-{group}"
-    eventually(lambda: cluster.admin.find(upstream) is None, what="it is not deleted")
-    root.create(CRDS, body)
-    eventually(lambda: root.find(objects) is not None, what="the kind is not served again")
-    assert root.items(objects) == []
-    root.delete(f"{CRDS}/{plural}.{group}")
+    assert_nothing_is_left(cluster, root, objects, body)
+
+
+def test_no_objects_are_left_by_a_definition_whose_status_its_tenant_writes(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """Kubernetes' conformance writes a condition in place of all; such a write was refused."""
+    objects, body = define_with_object(root, "leftovers")
+    path = f"{CRDS}/leftovers.{LEFT}"
+    mine = {"type": "Mine", "status": "True", "reason": "a", "message": "b"}
+    never = {**mine, "type": "Established", "status": "False"}
+    others = {"plural": "others", "kind": "Other"}
+    status = {"acceptedNames": others, "conditions": [never, mine]}
+    named: Object = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    named |= {"metadata": {"name": f"leftovers.{LEFT}"}}
+
+    def replaced() -> Object:
+        found = root.get(path)
+        return root.replace(f"{path}/status", found | {"status": found["status"] | status})
+
+    operations = [
+        {"op": "add", "path": "/status/conditions", "value": [{"message": "patched"}]},
+        {"op": "replace", "path": "/status/acceptedNames", "value": others},
+    ]
+    write = partial(root.patch, f"{path}/status")
+    for send in (
+        lambda: eventually(lambda: unless("Conflict", replaced)),
+        lambda: write({"status": status}, STRATEGIC),
+        lambda: write({"status": {"conditions": None}}, MERGE),
+        lambda: write(operations, JSON_PATCH),
+        lambda: write({**named, "status": status}, APPLY, fieldManager="m", force="true"),
+    ):
+        send()
+        found = root.get(path)["status"]
+        assert found["acceptedNames"]["plural"] == "leftovers"
+        kept = [each for each in found["conditions"] if each["type"] == "Established"]
+        assert [each["status"] for each in kept] == ["True"]
+    assert [each["type"] for each in found["conditions"]].count("Mine") == 1
+    root.delete(path)
+    assert_nothing_is_left(cluster, root, objects, body)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from lnamespace.gateway.objects.definition_deletions import (
     as_list,
     deletions,
 )
+from lnamespace.gateway.objects.definition_status import kept_status
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.streams import pass_on, splice
@@ -174,7 +175,11 @@ class Forwarder:
         refuse_deletion(call.request)
         await confirm_own_volume(self.upstream, call)
         basis = await apply_basis(self.upstream, call)
-        return replace(basis, requester=await kept_requester(self.upstream, call))
+        return replace(
+            basis,
+            requester=await kept_requester(self.upstream, call),
+            status=await kept_status(self.upstream, call),
+        )
 
     async def _send(
         self,
@@ -237,6 +242,8 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
         call.request, content_type, call.body, call.view, basis.owned_by_others
     )
     body = with_requester(body, basis.requester)
+    if basis.status:
+        body = basis.status.in_body(media_type_of(content_type), body)
     if call.preconditions:
         body = with_preconditions(media_type_of(content_type), body, call.preconditions)
     return content_type, body

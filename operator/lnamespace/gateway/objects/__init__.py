@@ -5,6 +5,7 @@
   adds fields.
 - :mod:`~lnamespace.gateway.objects.definition_deletions`: deletions of definitions, of a collection
   or without room.
+- :mod:`~lnamespace.gateway.objects.definition_status`: what stays in the status of a definition.
 - :mod:`~lnamespace.gateway.objects.schema_quota`: how large the schemas of an LCluster may be.
 - :mod:`~lnamespace.gateway.objects.requesters`: the requester of a certificate.
 - :mod:`~lnamespace.gateway.objects.volumes`: PersistentVolumes that a provisioner created.

@@ -6,6 +6,7 @@ write, the platform's admission policies refuse the object that lacks them.
 
 from dataclasses import dataclass, replace
 
+from lnamespace.gateway.objects.definition_status import KeptStatus
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import stored_upstream
 from lnamespace.gateway.upstream.requests import Upstream
@@ -37,11 +38,14 @@ class ApplyBasis:
         them. A conflict about these alone is resolved by applying with force.
     requester
         The requester of a certificate; empty for other kinds.
+    status
+        What stays in the status of a definition; None for other kinds.
     """
 
     owned_by_others: frozenset[Path] = frozenset()
     added_by_gateway: frozenset[str] = frozenset()
     requester: str = ""
+    status: KeptStatus | None = None
 
     def conflicts_with_gateway_only(self, status: int, answer: bytes) -> bool:
         """Return whether a refusal is a conflict about fields that the gateway added alone."""
