@@ -11,12 +11,7 @@ from lnamespace.gateway.fairness.in_flight import LONG_BODY
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.content import creates_object
-from lnamespace.gateway.objects.definition_deletions import (
-    SUCCESS,
-    DefinitionRoom,
-    as_list,
-    deletions,
-)
+from lnamespace.gateway.objects.definition_deletions import SUCCESS, DefinitionRoom, deletions
 from lnamespace.gateway.objects.definition_status import kept_status
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
@@ -53,6 +48,7 @@ from lnamespace.translate.requests.targets import (
     upstream_target,
 )
 
+_SELECTORS = frozenset({"fieldSelector", "labelSelector"})
 _DEFINITION_SECONDS, _NAMESPACE_SECONDS = 0.1, 0.05
 """Seconds that the API server and controllers work for a definition that is written or deleted, and
 for a new Namespace."""
@@ -94,7 +90,7 @@ class Forwarder:
             await self.lister.answer(call, namespaces)
         elif request.verb == "deletecollection" and not _has_namespace(call, namespaces):
             # There is nothing to delete, and the answer is the list of deleted objects.
-            await self.lister.answer(as_list(call), namespaces)
+            await self.lister.answer(_as_list(call), namespaces)
         elif _is_of_definitions(call, "deletecollection"):
             await self._delete_definitions(call, namespaces)
         else:
@@ -159,7 +155,7 @@ class Forwarder:
         Of a collection the API server deletes the definitions alone. Their objects stay in etcd,
         also after their LCluster, and are those of the next definition of the kind.
         """
-        target = upstream_target(as_list(call).request, call.view)
+        target = upstream_target(_as_list(call).request, call.view)
         page = await self.upstream.read(target, call.identity, (("accept", METADATA_LIST),))
         for one in deletions(call, page):
             send = partial(self._send, one, namespaces, await self._basis(one), TenantTotals())
@@ -255,6 +251,12 @@ def _seconds_for(call: TenantCall) -> float:
     if resource == CRDS:
         return _DEFINITION_SECONDS
     return _NAMESPACE_SECONDS if resource == NAMESPACES and creates_object(call) else 0.0
+
+
+def _as_list(call: TenantCall) -> TenantCall:
+    """Return the list of what a deletion of a collection is about."""
+    query = tuple(each for each in call.request.query if each[0] in _SELECTORS)
+    return replace(call, request=replace(call.request, verb="list", query=query))
 
 
 def _is_of_definitions(call: TenantCall, verb: str) -> bool:

@@ -20,8 +20,13 @@ from lnamespace.kube.metadata import PartialObject
 
 SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
 _TRIES = 5
-_SELECTORS = ("fieldSelector", "labelSelector")
-_PAGES = ("limit", "continue", "resourceVersion", "resourceVersionMatch")
+_OF_COLLECTIONS = frozenset(
+    {
+        *("fieldSelector", "labelSelector"),
+        *("limit", "continue", "resourceVersion", "resourceVersionMatch"),
+    }
+)
+"""Parameters that the deletion of one object does not have."""
 
 log = logging.getLogger(__name__)
 
@@ -54,12 +59,6 @@ class _ListedDefinitions(msgspec.Struct, frozen=True):
     items: tuple[PartialObject, ...] | None = None
 
 
-def as_list(call: TenantCall) -> TenantCall:
-    """Return the list of what a call would delete."""
-    query = tuple(each for each in call.request.query if each[0] in _SELECTORS)
-    return replace(call, request=replace(call.request, verb="list", query=query))
-
-
 def deletions(call: TenantCall, page: bytes) -> Iterator[TenantCall]:
     """Yield the deletion of each definition of a collection that is deleted.
 
@@ -68,7 +67,7 @@ def deletions(call: TenantCall, page: bytes) -> Iterator[TenantCall]:
     page
         The list of the collection, in upstream spelling.
     """
-    query = tuple(each for each in call.request.query if each[0] not in (*_SELECTORS, *_PAGES))
+    query = tuple(each for each in call.request.query if each[0] not in _OF_COLLECTIONS)
     for each in msgspec.json.decode(page, type=_ListedDefinitions).items or ():
         # Without a name it would be the deletion of all.
         if name := call.view.crd_name_down(each.metadata.name):
