@@ -44,13 +44,24 @@ def quota(**there: int) -> SchemaQuota:
     return SchemaQuota(lambda _: sizes, lambda _: 5)
 
 
-def writing(
-    bounds: SchemaQuota, verb: str, name: str, sent: Any, media: str = JSON, subresource: str = ""
-) -> Any:
+def a_call(
+    verb: str,
+    name: str,
+    body: bytes = b"{}",
+    *,
+    subresource: str = "",
+    resource: ResourceType = DEFINITIONS,
+) -> TenantCall:
     found = f"{name}.example.com" if name else ""
-    request = ResourceRequest(verb, DEFINITIONS, "v1", "", found, subresource)
-    call = cast("TenantCall", SimpleNamespace(request=request, view=ACME))
-    return bounds.counted(call, media, msgspec.json.encode(sent))
+    request = ResourceRequest(verb, resource, "v1", "", found, subresource)
+    return cast("TenantCall", SimpleNamespace(request=request, view=ACME, body=body))
+
+
+def writing(bounds: SchemaQuota, verb: str, name: str, sent: Any, media: str = JSON) -> Any:
+    sent = msgspec.json.encode(sent)
+    call = a_call(verb, name, sent)
+    assert bounds.counts(call)
+    return bounds.counted(call, media, sent)
 
 
 def adding(size: int) -> Any:
@@ -95,22 +106,38 @@ async def test_no_write_makes_one_definition_larger_than_its_bound(
 
 
 @pytest.mark.parametrize(
-    ("sent", "media", "subresource"),
+    ("sent", "media"),
     [
-        pytest.param(body(50, "old"), JSON, "", id="as it is"),
-        pytest.param(body(40, "old"), JSON, "", id="smaller"),
-        pytest.param({"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, "", id="a label"),
-        pytest.param([{"op": "remove", "path": f"{SCHEMA}/a"}], JSON_PATCH, "", id="a removal"),
-        pytest.param(body(60, "old"), MERGE_PATCH, "status", id="the status"),
+        pytest.param(body(50, "old"), JSON, id="as it is"),
+        pytest.param(body(40, "old"), JSON, id="smaller"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, id="a label"),
+        pytest.param({"metadata": None}, MERGE_PATCH, id="no metadata"),
+        pytest.param([{"op": "remove", "path": f"{SCHEMA}/a"}], JSON_PATCH, id="a removal"),
     ],
 )
 async def test_a_definition_above_the_bounds_may_do_what_adds_no_schemas(
-    sent: Any, media: str, subresource: str
+    sent: Any, media: str
 ) -> None:
     """It may be older than the bounds."""
     verb = "update" if media == JSON else "patch"
-    async with writing(quota(old=50), verb, "old", sent, media, subresource):
+    async with writing(quota(old=50), verb, "old", sent, media):
         pass
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(a_call("patch", "old", subresource="status"), id="the status"),
+        pytest.param(a_call("delete", "old"), id="a deletion"),
+        pytest.param(a_call("patch", "old", b""), id="a JSON patch of nothing could not be read"),
+        pytest.param(
+            a_call("update", "old", resource=ResourceType("", "secrets", "Secret", True)),
+            id="another kind",
+        ),
+    ],
+)
+def test_what_changes_no_schemas_is_not_counted(call: TenantCall) -> None:
+    assert not quota().counts(call)
 
 
 async def test_what_is_under_way_counts_once_until_a_watch_has_it(

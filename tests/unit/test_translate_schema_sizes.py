@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.objects.confinement.schema_sizes import (
     MAX_SIZE,
+    named_schemas_of,
     schemas_after,
     schemas_of,
     size_of,
@@ -75,6 +76,18 @@ def test_each_part_of_a_schema_counts(schema: Any, size: int) -> None:
 )
 def test_a_part_of_a_definition_without_versions_changes_no_schemas(body: Any, size: Any) -> None:
     assert schemas_of(msgspec.json.encode(body)) == size
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [({"name": "a.b"}, "a.b"), ({"name": None}, ""), (None, ""), ({"name": 5}, "")],
+)
+def test_the_name_of_a_definition_is_read_with_its_schemas(metadata: Any, name: str) -> None:
+    body = {"metadata": metadata, "spec": {"versions": versions(THREE)}}
+    found, size = named_schemas_of(msgspec.json.encode(body))
+    assert found == name
+    assert size is not None
+    assert size >= size_of(THREE)
 
 
 @pytest.mark.parametrize("unreadable", [{"spec": {"versions": [1, THREE]}}, {"spec": [[THREE]]}])

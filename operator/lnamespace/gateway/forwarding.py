@@ -197,8 +197,9 @@ class Forwarder:
             namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
         )
         granted = partial(send_until_granted, send, recently_granted)
+        schemas = self.schemas if self.schemas and self.schemas.counts(call) else None
         async with (
-            self.schemas.counted(call, content_type, body) if self.schemas else nullcontext(),
+            schemas.counted(call, content_type, body) if schemas else nullcontext(),
             call.usage.costly_request() if len(body) > LONG_BODY else nullcontext(),
         ):
             return await send_within_total(self.upstream, call, totals, granted)

@@ -11,16 +11,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-import msgspec
-
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.kube.media_types import JSON_PATCH
 from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.names.tenant_view import CRDS
 from lnamespace.translate.objects.confinement.schema_sizes import (
     MAX_SIZE,
+    named_schemas_of,
     schemas_after,
-    schemas_of,
     total_for,
 )
 from lnamespace.translate.protocol.status import forbidden
@@ -28,14 +26,6 @@ from lnamespace.translate.protocol.status import forbidden
 _SEEN_SECONDS = 0.5
 """Seconds that a write counts as under way after the answer, until a watch has it."""
 _WRITES = frozenset({"create", "update", "patch"})
-
-
-class _WrittenMeta(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _WrittenDefinition(msgspec.Struct, frozen=True):
-    metadata: _WrittenMeta = _WrittenMeta()
 
 
 @dataclass(frozen=True)
@@ -55,11 +45,17 @@ class SchemaQuota:
     _sending: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
     """What is under way: the definition, and the size that it would have, by tenant."""
 
+    def counts(self, call: TenantCall) -> bool:
+        """Return whether a request may change the schemas of a definition."""
+        request = call.request
+        definition = request.resource.group_resource == CRDS and not request.subresource
+        return definition and request.verb in _WRITES and bool(call.body)
+
     @asynccontextmanager
     async def counted(
         self, call: TenantCall, content_type: str, body: bytes
     ) -> AsyncIterator[None]:
-        """Count what a write makes of a definition, until a watch reports it.
+        """Count what such a request makes of a definition, until a watch reports it.
 
         Parameters
         ----------
@@ -71,18 +67,14 @@ class SchemaQuota:
         Refused
             Forbidden, in the words of a ResourceQuota.
         """
-        request = call.request
-        if (
-            request.resource.group_resource != CRDS
-            or request.verb not in _WRITES
-            or request.subresource
-        ):
-            yield
-            return
-        tenant = call.view.tenant
-        sizes, name = self._sizes(tenant), _name_of(call, body)
+        tenant, asked = call.view.tenant, call.request.name
+        operations = media_type_of(content_type) == JSON_PATCH
+        written, size = ("", None) if operations else named_schemas_of(body)
+        sizes, name = self._sizes(tenant), call.view.crd_name_up(asked) if asked else written
         before = sizes.get(name, 0)
-        after = _size_after(content_type, body, before)
+        if operations:
+            size = schemas_after(body, before)
+        after = before if size is None else size
         if after > before:
             self._confirm(call, after, sum(sizes.values()) - before)
         entry = name, after
@@ -116,17 +108,3 @@ class SchemaQuota:
         self._sending[tenant].remove(entry)
         if not self._sending[tenant]:
             del self._sending[tenant]
-
-
-def _name_of(call: TenantCall, body: bytes) -> str:
-    """Return the name upstream of the definition that is written."""
-    if call.request.name:
-        return call.view.crd_name_up(call.request.name)
-    return msgspec.json.decode(body, type=_WrittenDefinition).metadata.name
-
-
-def _size_after(content_type: str, body: bytes, before: int) -> int:
-    if media_type_of(content_type) == JSON_PATCH:
-        return schemas_after(body, before)
-    found = schemas_of(body)
-    return before if found is None else found

@@ -39,7 +39,12 @@ class _SizedSpec(msgspec.Struct, frozen=True):
     versions: tuple[_SizedVersion, ...] | None = None
 
 
+class _SizedMeta(msgspec.Struct, frozen=True):
+    name: str | None = None
+
+
 class _SizedDefinition(msgspec.Struct, frozen=True):
+    metadata: _SizedMeta | None = None
     spec: _SizedSpec | None = None
 
 
@@ -79,18 +84,24 @@ def size_of(value: Any, *, plain: bool = False) -> int:
 
 
 def schemas_of(definition: bytes | Raw) -> int | None:
-    """Return the size of all schemas of a definition, or of a part of one; None if it has none.
+    """Return the size of all schemas of a definition, or of a part of one; None if it has none."""
+    return named_schemas_of(definition)[1]
+
+
+def named_schemas_of(definition: bytes | Raw) -> tuple[str, int | None]:
+    """Return the name of a definition, or of a part of one, and the size of all of its schemas.
 
     Every form of a part but a JSON patch has all versions or none: Kubernetes merges them by no
-    key. What cannot be read is as large as it may be.
+    key. What cannot be read has no name, and is as large as it may be.
     """
     try:
-        spec = _definition.decode(definition).spec
+        found = _definition.decode(definition)
     except (msgspec.MsgspecError, RecursionError):
-        return sum(map(bytes(definition).count, (b"{", b"[", b",")))
-    if spec is None or spec.versions is None:
-        return None
-    return sum(size_of(each.schema) for each in spec.versions)
+        return "", sum(map(bytes(definition).count, (b"{", b"[", b",")))
+    name = (found.metadata and found.metadata.name) or ""
+    if found.spec is None or found.spec.versions is None:
+        return name, None
+    return name, sum(size_of(each.schema) for each in found.spec.versions)
 
 
 def schemas_after(operations: bytes, before: int) -> int:
