@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.gateway.fairness import in_flight
+from lnamespace.gateway.fairness.costs import seconds_for_answer, seconds_for_write
 from lnamespace.gateway.fairness.in_flight import InFlight, WatchCounts
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts, MemoryLimits, RequestUsage
 from lnamespace.gateway.requests.answer_encoders import JsonEncoder
@@ -23,11 +24,14 @@ from lnamespace.gateway.watches.watch_events import (
 from lnamespace.http.exchange import Exchange
 from lnamespace.http.messages import HttpRequest
 from lnamespace.http.upstream_connection import UpstreamResponse
+from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.protocol.request import PathRequest
+from lnamespace.translate.protocol.resources import GroupResource
 from lnamespace.translate.protocol.status import Refused
 
 from tests.unit.support.translation import asked
 
+SECRETS = GroupResource("", "secrets")
 SMALL = 256 * 1024
 LIMITS = MemoryLimits(owner=100, all=250)
 
@@ -124,11 +128,22 @@ def test_stored_bytes_are_charged_more_than_sent_bytes() -> None:
     accounts = MemoryAccounts()
     with accounts.account_for("a", uncut) as usage, accounts.account_for("b", uncut) as other:
         other.charge_extra(0.001)
-        usage.charge_extra(sent=20_000_000)
+        usage.charge_extra(seconds_for_answer(20_000_000))
         other.charge_extra(0.001)
         assert not accounts.scheduler.needs_turns("a")
-        usage.charge_extra(stored=20_000_000)
+        usage.charge_extra(seconds_for_write(SECRETS, 20_000_000, creates=True))
         assert accounts.scheduler.needs_turns("a")
+
+
+def test_definitions_and_new_namespaces_are_charged_more_than_their_bytes() -> None:
+    plain = seconds_for_write(SECRETS, 1000, creates=True)
+    for resource, creates, dearer in (
+        (CRDS, False, True),
+        (CRDS, True, True),
+        (NAMESPACES, True, True),
+        (NAMESPACES, False, False),
+    ):
+        assert (seconds_for_write(resource, 1000, creates=creates) > plain) is dearer
 
 
 def test_the_tenant_that_holds_most_memory_is_cut_off_first() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from lnamespace.gateway.fairness.in_flight import LONG_BODY
+from lnamespace.gateway.fairness.costs import is_long, seconds_for_write
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.content import creates_object
@@ -49,9 +49,6 @@ from lnamespace.translate.requests.targets import (
 )
 
 _SELECTORS = frozenset({"fieldSelector", "labelSelector"})
-_DEFINITION_SECONDS, _NAMESPACE_SECONDS = 0.1, 0.05
-"""Seconds that the API server and controllers work for a definition that is written or deleted, and
-for a new Namespace."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,8 @@ class Forwarder:
     ) -> Answer:
         """Return the answer of the API server."""
         sent = call.exchange.request
-        call.usage.charge_extra(_seconds_for(call), stored=len(call.body))
+        resource, size = call.request.resource.group_resource, len(call.body)
+        call.usage.charge_extra(seconds_for_write(resource, size, creates=creates_object(call)))
         content_type, body = _body_up(call, basis)
         # The API server needs the type to recognise an empty patch.
         headers = (*call.headers, ("content-type", content_type)) if content_type else call.headers
@@ -200,7 +198,7 @@ class Forwarder:
         schemas = self.schemas if self.schemas and self.schemas.counts(call) else None
         async with (
             schemas.counted(call, content_type, body) if schemas else nullcontext(),
-            call.usage.costly_request() if len(body) > LONG_BODY else nullcontext(),
+            call.usage.costly_request() if is_long(len(body)) else nullcontext(),
         ):
             return await send_within_total(self.upstream, call, totals, granted)
 
@@ -244,14 +242,6 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
     if call.preconditions:
         body = with_preconditions(media_type_of(content_type), body, call.preconditions)
     return content_type, body
-
-
-def _seconds_for(call: TenantCall) -> float:
-    """Return how long a write keeps the API server and controllers busy beside what it stores."""
-    resource = call.request.resource.group_resource
-    if resource == CRDS:
-        return _DEFINITION_SECONDS
-    return _NAMESPACE_SECONDS if resource == NAMESPACES and creates_object(call) else 0.0
 
 
 def _as_list(call: TenantCall) -> TenantCall:

@@ -1,5 +1,6 @@
 """Divide the resources that all tenants share: connections, memory, the one thread.
 
+- :mod:`~lnamespace.gateway.fairness.costs`: what a request costs the API server.
 - :mod:`~lnamespace.gateway.fairness.in_flight`: limits of one tenant's concurrent requests.
 - :mod:`~lnamespace.gateway.fairness.review_waits`: how long Kubernetes' controllers wait for one
   tenant's webhooks.

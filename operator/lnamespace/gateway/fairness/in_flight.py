@@ -12,6 +12,7 @@ from contextlib import (
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from lnamespace.gateway.fairness.costs import is_long
 from lnamespace.http.exchange import Exchange
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.status import too_many_requests
@@ -22,9 +23,6 @@ _BODIES = 64 * 1024 * 1024
 (:class:`~lnamespace.http.limits.ServerLimits`)."""
 _AT_ONCE = {"list": 4, "get": 16, "write": 16, "long write": 2}
 """The most concurrent requests of a tenant by kind; further ones wait."""
-LONG_BODY = 256 * 1024
-"""Bytes of a body that take the API server some milliseconds: sixteen bodies of 3 MB at once
-blocked all its requests for half a second."""
 _DELAY = 1.0
 """Seconds before a refusal with ``Retry-After: 1`` is answered."""
 _DELAYED = 500
@@ -93,7 +91,7 @@ class InFlight:
         """
         if request.verb == "watch" or _is_streamed(request):
             return nullcontext()
-        write = "long write" if size > LONG_BODY else "write"
+        write = "long write" if is_long(size) else "write"
         kind = request.verb if request.verb in {"get", "list"} else write
         key = tenant, kind
         limit = self._concurrency.get(key)

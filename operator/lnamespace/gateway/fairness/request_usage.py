@@ -15,10 +15,6 @@ _MIB = 1024 * 1024
 _SMALL = 256 * 1024
 """Bytes of each answer that do not count, so that small answers are never refused."""
 
-_SENT, _STORED = 12e-9, 40e-9
-"""Seconds that the API server takes for a byte of JSON, to send it and to read and store it: a
-Secret of 3 MB takes it 110 ms, a list of the same size 40."""
-
 R = TypeVar("R")
 
 
@@ -164,10 +160,9 @@ class RequestUsage:
         if self.counted != before:
             self.accounts.count(self, self.counted - before)
 
-    def charge_extra(self, seconds: float = 0.0, sent: int = 0, stored: int = 0) -> None:
-        """Count further costs: seconds, and bytes that the API server sends or stores."""
-        extra = seconds + sent * _SENT + stored * _STORED
-        self.accounts.scheduler.charge_extra(self.owner, extra)
+    def charge_extra(self, seconds: float) -> None:
+        """Count further costs, such as the API server's time."""
+        self.accounts.scheduler.charge_extra(self.owner, seconds)
 
     @asynccontextmanager
     async def costly_request(self) -> AsyncIterator[None]:

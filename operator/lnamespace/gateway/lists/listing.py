@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from lnamespace.gateway.fairness.costs import seconds_for_answer
 from lnamespace.gateway.lists.empty_answers import current_version, empty_list
 from lnamespace.gateway.lists.merged_lists import PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages
@@ -107,7 +108,7 @@ class Lister:
             and await namespaces.wait_ended(part.name, _END_SECONDS)
         ):
             return (), await self._nothing(call)
-        call.usage.charge_extra(sent=len(body))
+        call.usage.charge_extra(seconds_for_answer(len(body)))
         if response.status == 200:
             return response.headers, body
         refusal = self.sealer.resealed(call.request, call.view.tenant, part.name, body)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lnamespace.gateway.fairness.costs import seconds_for_answer
 from lnamespace.gateway.lists.empty_answers import empty_list
 from lnamespace.gateway.lists.merged_lists import Fetch, PageRequest, list_all, list_page
 from lnamespace.gateway.lists.pages import merge_pages, read_page
@@ -119,7 +120,7 @@ class MineLister:
         while True:
             response = await call.send(page.namespace, parameters)
             body = await response.read(call.usage.reserve)
-            call.usage.charge_extra(sent=len(body))
+            call.usage.charge_extra(seconds_for_answer(len(body)))
             if response.status == 200:
                 call.heads.append(response.headers)
                 return body
