@@ -104,9 +104,10 @@ async def test_an_unexpected_exception_is_logged_and_not_shown(
 
 @pytest.mark.parametrize("size", [MIB + 1, 3 * MIB, 9 * MIB])
 async def test_a_large_body_is_refused_by_its_length(served: Served, size: int) -> None:
-    answer = await served.post("/echo", b" " * size)
+    answer = await served.post("/echo?timeout=5s", b" " * size)
     assert answer.status == 413
     assert str(MIB) in answer.body.decode()
+    assert served.count(413) == 1
 
 
 async def test_a_body_of_exactly_the_limit_is_read(served: Served) -> None:
@@ -125,9 +126,30 @@ async def test_the_total_size_of_all_bodies_is_limited() -> None:
         first = asyncio.create_task(served.post("/echo", b" " * (2 * MIB)))
         await until(lambda: held(served) == 2 * MIB)
         assert (await served.post("/echo", b" " * (2 * MIB))).status == 503
+        assert served.count(503) == 1
         finish.set()
         assert (await first).status == 200
         assert (await served.post("/echo", b" " * (2 * MIB))).status == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "endpoint"),
+    [
+        (b"hello\r\n\r\n", 400, "other"),
+        (b"POST /echo?timeout=5s HTTP/1.1\r\nX: " + b"y" * 100_000, 431, "/echo"),
+        (b"POST /" + b"y" * 100_000, 431, "other"),
+        (b"POST /echo HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n", 417, "/echo"),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_and_counted(
+    served: Served, sent: bytes, code: int, endpoint: str
+) -> None:
+    """These refusals were in the log alone, and so a webhook without memory raised no alert."""
+    reader, writer = await served.connect()
+    writer.write(sent)
+    assert (await ended(reader)).startswith(f"HTTP/1.1 {code}".encode())
+    writer.close()
+    assert served.count(code, endpoint) == 1
 
 
 async def still_answers(hasty: Served) -> None:

@@ -104,7 +104,7 @@ class Server:
         self._metrics = metrics
         self._bounds = bounds
         longest = max(endpoint.max_bytes for endpoint in endpoints)
-        self._server = HttpServer(self._handle, replace(bounds.limits, body=longest))
+        self._server = HttpServer(self._handle, replace(bounds.limits, body=longest), self._count)
         self._turn = asyncio.Lock()
         metrics.connections.set_function(lambda: self._server.connections)
 
@@ -135,17 +135,22 @@ class Server:
         caller.address.set(exchange.connection.peer)
         exchange.connection.owner = exchange.connection.peer
         path = exchange.request.path
-        endpoint = path if path in self._endpoints else "other"
         self._metrics.in_flight.inc()
         try:
-            with self._metrics.seconds.labels(endpoint).time():
+            with self._metrics.seconds.labels(self._label(path)).time():
                 status, reply = await self._reply(exchange.request)
                 exchange.forget_body()
                 exchange.connection.release(-len(reply))  # Held instead, until it is sent.
                 await self._write(exchange, status, reply)
-            self._metrics.requests.labels(endpoint, status).inc()
+            self._count(path, status)
         finally:
             self._metrics.in_flight.dec()
+
+    def _label(self, path: str) -> str:
+        return path if path in self._endpoints else "other"
+
+    def _count(self, path: str, status: int) -> None:
+        self._metrics.requests.labels(self._label(path), status).inc()
 
     async def _reply(self, request: HttpRequest) -> tuple[int, bytes]:
         """Return the status and the body of the answer."""

@@ -43,6 +43,11 @@ class ArrivingRequest:
         self._target += part
         self._grow(len(part))
 
+    @property
+    def path(self) -> str:
+        """Return the target without its query, as far as it has arrived."""
+        return self._target.decode("latin-1").partition("?")[0]
+
     def add_header(self, name: bytes, value: bytes) -> None:
         """Append a header; drop one that follows the body, which says nothing about the request."""
         if not self.head_complete:

@@ -5,6 +5,7 @@ import logging
 import ssl
 import time
 from collections import deque
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Protocol, cast
 
@@ -37,6 +38,7 @@ class ServerState(Protocol):
 
     limits: ServerLimits
     handler: Handler
+    refused: Callable[[str, int], None]
     draining: bool
 
     def opened(self, connection: "ClientConnection") -> None:
@@ -228,6 +230,7 @@ class ClientConnection(asyncio.Protocol):
         unread data, it is reset, and the answer is lost.
         """
         log.warning("refused", extra={"code": status.code, "reason": status.message})
+        self._server.refused(self._request.path, status.code)
         body = status.encode()
         headers = [("Content-Type", JSON), ("Content-Length", str(len(body)))]
         if status.code == HTTPStatus.SERVICE_UNAVAILABLE:

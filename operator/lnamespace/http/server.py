@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from heapq import nsmallest
 
@@ -14,10 +15,22 @@ from lnamespace.runtime.addresses import Address
 
 
 class HttpServer:
-    """A server, at one address or several, that gives every request to a handler."""
+    """A server, at one address or several, that gives every request to a handler.
 
-    def __init__(self, handler: Handler, limits: ServerLimits | None = None) -> None:
+    Parameters
+    ----------
+    refused
+        Called with the path, as far as it is known, and the status of what is refused before.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: ServerLimits | None = None,
+        refused: Callable[[str, int], None] = lambda _path, _status: None,
+    ) -> None:
         self.handler = handler
+        self.refused = refused
         self.limits = limits or ServerLimits()
         self.draining = False
         self._open: set[ClientConnection] = set()

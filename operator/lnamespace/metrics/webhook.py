@@ -22,7 +22,8 @@ class WebhookMetrics(ProcessMetrics):
         Counter,
         Definition(
             "lnamespace_webhook_requests",
-            "Requests answered, by endpoint (other: no such path) and HTTP code.",
+            "Requests answered, by endpoint (other: no such path, or none that could be read) and "
+            "HTTP code.",
             labels=("endpoint", "code"),
             initial_labels=tuple((each, code) for each in ENDPOINTS for code in ("500", "503")),
         ),
@@ -31,7 +32,7 @@ class WebhookMetrics(ProcessMetrics):
         Histogram,
         Definition(
             "lnamespace_webhook_request_duration_seconds",
-            "Time from a request's headers to its answer.",
+            "Time from the end of a request to its answer.",
             labels=("endpoint",),
             buckets=REQUEST_BUCKETS,
         ),
@@ -81,7 +82,7 @@ class WebhookMetrics(ProcessMetrics):
         Gauge,
         Definition(
             "lnamespace_webhook_requests_in_flight",
-            "Requests being read or answered.",
+            "Requests being answered.",
         ),
     ]
     connections: Annotated[
