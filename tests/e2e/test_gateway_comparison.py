@@ -473,12 +473,22 @@ def test_a_long_list_is_gzipped_if_the_client_accepts_gzip(
 
 
 def test_a_dry_run_of_a_namespace_does_not_wait_for_rights_in_it(alice: Api) -> None:
-    """The gateway waited 10 s to be let in where nothing had been made."""
+    """The gateway waited 10 s to be let in where nothing had been made.
+
+    A dry run of another kind waits for nothing, on whatever machine.
+    """
     inside = alice.acting("alice", "system:masters")
-    began = time.monotonic()
-    made = inside.create(NAMESPACES, {"metadata": {"name": "dry"}}, dryRun="All")
-    assert time.monotonic() - began < 9
-    assert made["metadata"]["name"] == "dry"
+
+    def seconds(path: str) -> float:
+        began = time.monotonic()
+        made = inside.create(path, {"metadata": {"name": "dry"}}, dryRun="All")
+        took = time.monotonic() - began
+        assert made["metadata"]["name"] == "dry"
+        return took
+
+    paths = NAMESPACES, f"{NAMESPACES}/default/configmaps"
+    namespace, other = zip(*(map(seconds, paths) for _ in range(3)), strict=True)
+    assert min(namespace) < 50 * min(other)
     assert inside.find(f"{NAMESPACES}/dry") is None
 
 
