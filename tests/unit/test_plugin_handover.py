@@ -89,8 +89,8 @@ def test_a_closed_output_is_not_an_error() -> None:
 
 
 @pytest.mark.parametrize("hand_over", ["become_kubectl", "run_kubectl"])
-@pytest.mark.parametrize(("chosen", "seen"), [({}, "400"), ({"GOGC": "50"}, "50")])
-def test_kubectl_collects_garbage_rarely_unless_the_user_chose_how_often(
+@pytest.mark.parametrize(("chosen", "seen"), [({}, "150"), ({"GOGC": "50"}, "50")])
+def test_kubectl_collects_garbage_later_unless_the_user_chose_when(
     hand_over: str, chosen: dict[str, str], seen: str, tmp_path: Path
 ) -> None:
     """By default it does so several times while it starts, in a heap of some MiB."""
