@@ -5,12 +5,24 @@ each write of a cluster-scoped object: no selector of namespaces applies to thos
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
-from tests.e2e.support.api import Api, ApiError, Object, ns_path, refusal
-from tests.e2e.support.gateway import GatewayCluster, LClusters
+from tests.e2e.support.api import (
+    APPLY,
+    JSON_PATCH,
+    RBAC,
+    Api,
+    ApiError,
+    Object,
+    ns_path,
+    refusal,
+    unless,
+)
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters
 from tests.e2e.support.people import People
 from tests.e2e.support.versions import since
 from tests.e2e.support.waiting import eventually
@@ -173,3 +185,64 @@ def test_an_expression_does_not_read_the_names_of_people_of_the_platform(
     with there(root, policies("who", "mutating", more)):
         eventually(lambda: who(root, ""), what="it is not in force")
         assert who(cluster.admin, f"{TENANT}-") == ""
+
+
+@pytest.fixture
+def limited(cluster: GatewayCluster, root: Api) -> Iterator[Api]:
+    """Return the administrator while the LCluster has limits of its own."""
+    path = f"{LCLUSTERS}/{TENANT}"
+    cluster.admin.patch(path, {"spec": {"limits": {"admission": 7, "clusterRoleBindings": 2}}})
+    more = partial(root.create, f"{RBAC}/clusterrolebindings", granted("probe", 48), dryRun="All")
+    eventually(lambda: refusal(more))
+    yield root
+    cluster.admin.patch(path, {"spec": {"limits": None}})
+
+
+def granted(name: str, subjects: int) -> Object:
+    group = "rbac.authorization.k8s.io"
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "view"}
+    people = [{"apiGroup": group, "kind": "User", "name": f"u{each}"} for each in range(subjects)]
+    return {"metadata": {"name": name}, "roleRef": role, "subjects": people}
+
+
+def test_webhooks_and_policies_of_one_lcluster_are_bounded(limited: Api) -> None:
+    """The API server goes through all of them for each write of a Node, 40 microseconds each."""
+    ((path, hooks),) = webhooks("first", "false")  # counts 5: one, and four conditions
+    mine = f"{path}/first"
+    with there(limited, [(path, hooks), *policies("own", "validating", {})]):
+        full = "used: admission=7, limited: admission=7"
+        bound = policies("more", "validating", {})[1]
+        words = f"exceeded quota: lcluster, requested: admission=1, {full}"
+        assert refusal(limited.create, *bound).endswith(f" is forbidden: {words}")
+        grown = hooks["webhooks"] * 2
+        grown[1] = grown[1] | {"name": "second.example.com"}
+        add = [{"op": "add", "path": "/webhooks/-", "value": grown[1]}]
+        assert full in refusal(limited.patch, mine, add, kind=JSON_PATCH)
+        whole = {"apiVersion": "admissionregistration.k8s.io/v1", **hooks}
+        whole |= {"kind": "ValidatingWebhookConfiguration"}
+        apply = partial(limited.patch, mine, kind=APPLY, fieldManager="test", force="true")
+        assert full in refusal(apply, whole | {"webhooks": grown})
+        assert len(apply(whole)["webhooks"]) == 1
+    many = [webhooks(f"w{each}", "false")[0] for each in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda each: unless("Forbidden", limited.create, *each), many))
+    assert made.count(True) == 1
+    limited.remove(f"{path}/w{made.index(True)}")
+    with there(limited, [many[0]]):
+        assert "used: admission=5" in refusal(limited.create, *many[1])
+
+
+def test_cluster_role_bindings_of_one_lcluster_are_bounded(limited: Api) -> None:
+    """The API server goes through the subjects of all of them for each request of everybody."""
+    path, count = (
+        f"{RBAC}/clusterrolebindings",
+        "count/clusterrolebindings.rbac.authorization.k8s.io",
+    )
+    with there(limited, [(path, granted("few", 15))]):
+        told = refusal(limited.patch, f"{path}/few", granted("few", 32))
+        assert f"requested: {count}=2, used: {count}=1" in told
+        with there(limited, [(path, granted("other", 0))]):
+            told = refusal(limited.create, path, granted("more", 0))
+            assert f"exceeded quota: lcluster, requested: {count}=1, used: {count}=2" in told
+    with there(limited, [(path, granted("again", 31))]):
+        assert limited.get(f"{path}/again")

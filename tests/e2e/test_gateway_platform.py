@@ -73,6 +73,8 @@ def test_users_of_an_lcluster_can_read_its_billing_data(
     assert {key: value for key, value in bill(alice).items() if key.startswith("limits.")} == {
         "limits.namespaces": "200",
         "limits.customResourceDefinitions": "200",
+        "limits.admission": "200",
+        "limits.clusterRoleBindings": "1000",
     }
     assert {each for each in bill(alice) if "." not in each} == {"costCenter", "team", "since"}
     carol = lclusters.resident("charged", "carol")

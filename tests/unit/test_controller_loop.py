@@ -424,6 +424,8 @@ def test_the_conventions_are_read_from_the_settings() -> None:
         forbidden_labels="pod-security.kubernetes.io/",
         lcluster_namespaces=7,
         lcluster_definitions=0,
+        lcluster_admission=5,
+        lcluster_cluster_role_bindings=0,
     )
     assert conventions_of(settings) == Conventions(
         Names("example.com", "su-{name}", "gold"),
@@ -432,5 +434,5 @@ def test_the_conventions_are_read_from_the_settings() -> None:
         counted=True,
         required_labels=("cost", "team"),
         forbidden_labels=("pod-security.kubernetes.io/",),
-        content_limits=ContentLimits(namespaces=7),
+        content_limits=ContentLimits(namespaces=7, admission=5),
     )

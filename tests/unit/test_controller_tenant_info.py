@@ -161,11 +161,15 @@ def test_the_bill_states_limits_and_prefers_those_of_the_lcluster() -> None:
     limits = ContentLimits(namespaces=200, definitions=0)
     assert info_data(PAID, (), limits)["limits.namespaces"] == "200"
     assert "limits.customResourceDefinitions" not in info_data(PAID, (), limits)
-    own = LClusterLimits(namespaces=5, custom_resource_definitions=7)
+    own = LClusterLimits(5, 7, admission=9, cluster_role_bindings=11)
     spec = msgspec.structs.replace(PAID.spec, limits=own)
     found = info_data(PAID, (), limits.limits_for(msgspec.structs.replace(PAID, spec=spec)))
-    assert found["limits.namespaces"] == "5"
-    assert found["limits.customResourceDefinitions"] == "7"
+    assert {key: value for key, value in found.items() if key.startswith("limits.")} == {
+        "limits.namespaces": "5",
+        "limits.customResourceDefinitions": "7",
+        "limits.admission": "9",
+        "limits.clusterRoleBindings": "11",
+    }
 
 
 async def test_keys_that_no_longer_apply_are_removed_from_the_bill() -> None:

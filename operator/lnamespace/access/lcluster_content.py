@@ -1,7 +1,8 @@
-"""Limit how many namespaces and CustomResourceDefinitions one LCluster may have.
+"""Limit how much one LCluster may have of what costs all others.
 
-Each costs the platform's API server memory and watches for as long as it exists, so one tenant
-would slow down all others by making them.
+Each namespace and CustomResourceDefinition costs the platform's API server memory and watches for
+as long as it exists. Webhooks, admission policies and ClusterRoleBindings cost it time
+whoever's request it is. So one tenant would slow down all others by making them.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ class ContentLimits:
 
     namespaces: int = 0
     definitions: int = 0
+    admission: int = 0
+    bindings: int = 0
 
     def limits_for(self, lcluster: LCluster) -> "ContentLimits":
         """Return the limits of one LCluster: its own, and these where it has none."""
@@ -23,9 +26,16 @@ class ContentLimits:
         return ContentLimits(
             own.namespaces or self.namespaces,
             own.custom_resource_definitions or self.definitions,
+            own.admission or self.admission,
+            own.cluster_role_bindings or self.bindings,
         )
 
 
 def content_limits(settings: Settings) -> ContentLimits:
-    """Return how many Namespaces and definitions the platform allows each LCluster."""
-    return ContentLimits(settings.lcluster_namespaces, settings.lcluster_definitions)
+    """Return how much the platform allows each LCluster."""
+    return ContentLimits(
+        settings.lcluster_namespaces,
+        settings.lcluster_definitions,
+        settings.lcluster_admission,
+        settings.lcluster_cluster_role_bindings,
+    )

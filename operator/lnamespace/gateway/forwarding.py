@@ -10,6 +10,7 @@ import msgspec
 from lnamespace.gateway.fairness.costs import is_long, seconds_for_write
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
+from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import creates_object
 from lnamespace.gateway.objects.definition_deletions import SUCCESS, DefinitionRoom, deletions
 from lnamespace.gateway.objects.definition_status import kept_status
@@ -60,6 +61,7 @@ class Forwarder:
     watcher: Watcher
     room: DefinitionRoom | None = None
     schemas: SchemaQuota | None = None
+    quota: ClusterQuota | None = None
 
     async def forward(
         self,
@@ -195,12 +197,13 @@ class Forwarder:
             namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
         )
         granted = partial(send_until_granted, send, recently_granted)
+        within = partial(send_within_total, self.upstream, call, totals, granted)
         schemas = self.schemas if self.schemas and self.schemas.counts(call) else None
         async with (
             schemas.counted(call, content_type, body) if schemas else nullcontext(),
             call.usage.costly_request() if is_long(len(body)) else nullcontext(),
         ):
-            return await send_within_total(self.upstream, call, totals, granted)
+            return await (self.quota.send(call, headers, body, within) if self.quota else within())
 
     async def _forward_stream(self, call: TenantCall) -> None:
         response = await self._open(call)

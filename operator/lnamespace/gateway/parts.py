@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from lnamespace.access.lcluster_content import content_limits
+from lnamespace.access.lcluster_content import ContentLimits, content_limits
 from lnamespace.errors import OptionError, SettingsError
 from lnamespace.gateway.audit import AuditLog
 from lnamespace.gateway.authentication.logins import Authenticator
@@ -36,6 +36,7 @@ from lnamespace.gateway.mine.lists import MineLister
 from lnamespace.gateway.mine.lnamespaces import reflect_lnamespaces
 from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
+from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import ContentQuota
 from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
@@ -219,7 +220,7 @@ class GatewayParts:
 
     def gateway(self, tenants: Tenants) -> Gateway:
         """Return the gateway, which answers the requests of all clients."""
-        upstream = self.platform.as_gateway
+        upstream, limits_of = self.platform.as_gateway, self._limits_of(tenants)
         return Gateway(
             self.settings.gateway_host,
             tenants,
@@ -229,7 +230,8 @@ class GatewayParts:
                 Lister(upstream, self.sealer, self.marked_volumes),
                 Watcher(upstream, self.resume_log, self.marked_volumes),
                 DefinitionRoom(self.client),
-                SchemaQuota(tenants.schema_sizes, self._definitions_allowed(tenants)),
+                SchemaQuota(tenants.schema_sizes, lambda name: limits_of(name).definitions),
+                ClusterQuota(upstream, limits_of),
             ),
             Reviewer(upstream),
             EscalationCheck(upstream),
@@ -242,14 +244,14 @@ class GatewayParts:
             self.accounts,
         )
 
-    def _definitions_allowed(self, tenants: Tenants) -> Callable[[str], int]:
+    def _limits_of(self, tenants: Tenants) -> Callable[[str], ContentLimits]:
         limits = content_limits(self.settings)
 
-        def allowed(name: str) -> int:
+        def limits_of(name: str) -> ContentLimits:
             tenant = tenants.get(name)
-            return (limits.limits_for(tenant.cluster) if tenant else limits).definitions
+            return limits.limits_for(tenant.cluster) if tenant else limits
 
-        return allowed
+        return limits_of
 
     def _mine(self, tenants: Tenants) -> MineHandler:
         return MineHandler(

@@ -86,6 +86,23 @@ class LClusterLimits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
             "the platform allows each LCluster.",
         ),
     ] = 0
+    admission: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many webhooks, admission policies, bindings of policies, and "
+            "match conditions the LCluster may have together. 0: as many as the platform "
+            "allows each LCluster.",
+        ),
+    ] = 0
+    cluster_role_bindings: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How many ClusterRoleBindings the LCluster may have; one counts one more "
+            "for each 16 subjects. 0: as many as the platform allows each LCluster.",
+        ),
+    ] = 0
 
 
 QUOTA_MAX_RESOURCES = 64

@@ -25,6 +25,8 @@ _LIMITS = frozenset(
         "lcluster_limit_per_requester",
         "lcluster_namespaces",
         "lcluster_definitions",
+        "lcluster_admission",
+        "lcluster_cluster_role_bindings",
     }
 )
 """The options of which 0 is no limit."""

@@ -60,6 +60,21 @@ class TenancyOptions:
         "controller",
         "gateway",
     )
+    lcluster_admission: int = option(
+        200,
+        "How many webhooks, admission policies, bindings of policies, and match conditions one "
+        "LCluster may have together; 0: as many as it likes. spec.limits of an LCluster goes "
+        "before it.",
+        "controller",
+        "gateway",
+    )
+    lcluster_cluster_role_bindings: int = option(
+        1000,
+        "How many ClusterRoleBindings one LCluster may have; one counts one more for each 16 "
+        "subjects. 0: as many as it likes. spec.limits of an LCluster goes before it.",
+        "controller",
+        "gateway",
+    )
     sudo_layout: str = option(
         "group",
         "group: sudoers impersonate themselves in a group. serviceaccount: they impersonate a "

@@ -102,6 +102,8 @@ def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: Conte
     most = {
         "limits.namespaces": limits.namespaces,
         "limits.customResourceDefinitions": limits.definitions,
+        "limits.admission": limits.admission,
+        "limits.clusterRoleBindings": limits.bindings,
     }
     data = {key: value for key, value in payer.items() if value}
     data |= {key: str(value) for key, value in most.items() if value}

@@ -7,6 +7,8 @@
   or without room.
 - :mod:`~lnamespace.gateway.objects.definition_status`: what stays in the status of a definition.
 - :mod:`~lnamespace.gateway.objects.schema_quota`: how large the schemas of an LCluster may be.
+- :mod:`~lnamespace.gateway.objects.cluster_quota`: how many webhooks, policies and
+  ClusterRoleBindings an LCluster may have.
 - :mod:`~lnamespace.gateway.objects.requesters`: the requester of a certificate.
 - :mod:`~lnamespace.gateway.objects.volumes`: PersistentVolumes that a provisioner created.
 - :mod:`~lnamespace.gateway.objects.streams`: logs, exec, attach, port-forward and proxy, byte for

@@ -11,6 +11,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.originals`: the tenant's values, in annotations.
 - :mod:`~lnamespace.translate.objects.confinement.kinds`: the rules of each resource.
 - :mod:`~lnamespace.translate.objects.confinement.admission`: webhooks and admission policies.
+- :mod:`~lnamespace.translate.objects.confinement.admission_sizes`: what these cost others.
 - :mod:`~lnamespace.translate.objects.confinement.conditions`: the match conditions of these.
 - :mod:`~lnamespace.translate.objects.confinement.clients`: the ``clientConfig`` of webhooks.
 - :mod:`~lnamespace.translate.objects.confinement.namespaces`: labels of Namespaces that have power.
