@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from lnamespace.access.lcluster_content import ContentLimits
+from lnamespace.gateway.fairness.costs import seconds_for_answer
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.totals import Answer
@@ -172,7 +173,7 @@ class ClusterQuota:
         path = f"{listed_path(call.view, resource)}?labelSelector={own}"
         response = await self.upstream.send("GET", path, UpstreamIdentity(), (("accept", JSON),))
         body = await response.read(call.usage.reserve)
-        call.usage.charge_extra(sent=len(body))
+        call.usage.charge_extra(seconds_for_answer(len(body)))
         if response.status != 200:
             raise error_of(response.status, body, response.value("retry-after"))
         return decode(_page, body).items or []
