@@ -139,6 +139,8 @@ async def test_an_endless_header_is_refused_at_the_size_limit(begun: bytes) -> N
     ("sent", "status", "reason"),
     [
         (b"not http at all\r\n\r\n", 400, "BadRequest"),
+        (b"FOO / HTTP/1.1\r\nHost: x\r\n\r\n", 405, "MethodNotAllowed"),
+        (b"GETS /api/v1?a=b HTTP/1.0\r\n\r\n", 405, "MethodNotAllowed"),
         (b"GET /" + b"a" * 600 + b" HTTP/1.1\r\n", 431, "RequestHeaderFieldsTooLarge"),
         (
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n" + b"a" * 200,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import ssl
 import time
 from collections import deque
@@ -22,13 +23,15 @@ from lnamespace.http.limits import ServerLimits
 from lnamespace.http.messages import HttpRequest, encode_response_head
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
-from lnamespace.translate.protocol.status import ApiStatus
+from lnamespace.translate.protocol.status import ApiStatus, method_not_allowed
 
 log = logging.getLogger(__name__)
 
 _STEP = 8 * 1024
 """Bytes that are parsed before it is checked whether they complete a request: those after it wait
 as bytes, which take a tenth of the memory of parsed requests."""
+_REQUEST_LINE = re.compile(rb"[!#-'*+.^_`|~\w-]+ [!-~]+ HTTP/1\.[01]\r?\n")
+"""A first line with any method: the parser calls one that it does not know invalid."""
 _LINGER = 0.5
 """Seconds that a connection stays open after a refusal, as net/http has it."""
 
@@ -215,11 +218,7 @@ class ClientConnection(asyncio.Protocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._early += data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
-            cause = error.__context__
-            if isinstance(cause, UnacceptableRequest):
-                self._refuse(cause.status)
-            else:
-                self._refuse(ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1"))
+            self._refuse(_refusal_of(error, data))
         except UnacceptableRequest as error:
             self._refuse(error.status)
 
@@ -333,3 +332,14 @@ class ClientConnection(asyncio.Protocol):
 
 def _keeps(request: HttpRequest) -> bool:
     return request.chunks and "close" not in request.value("connection").lower()
+
+
+def _refusal_of(error: httptools.HttpParserError, data: bytes) -> ApiStatus:
+    """Return the answer to data that the parser does not take."""
+    cause = error.__context__
+    if isinstance(cause, UnacceptableRequest):
+        return cause.status
+    unknown = isinstance(error, httptools.HttpParserInvalidMethodError)
+    if unknown and _REQUEST_LINE.match(data):
+        return method_not_allowed().status
+    return ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1")
