@@ -189,6 +189,8 @@ def test_the_published_names_are_decoded_from_the_settings() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("", "--gateway-published is empty; for the defaults, write {}"),
+        ("\n", "is empty"),
         ("[]", "Expected `object`"),
         ('{"nodes": ["*"]}', "unknown field `nodes`"),
         ('{"storageClasses": "gold"}', "Expected `array`"),

@@ -182,6 +182,9 @@ def decode_published(text: str) -> Published:
     OptionError
         The text is not JSON, has another key, or names objects that cannot be published.
     """
+    if not text.strip():
+        # As of a `helm get values` that failed in front of a pipe.
+        raise OptionError("--gateway-published is empty; for the defaults, write {}")
     try:
         written = msgspec.json.decode(text, type=_Publication)
     except ValueError as error:
