@@ -4,7 +4,8 @@ import io
 from typing import Any
 
 import pytest
-from lnamespace.gateway.check.finding import Severity
+from lnamespace.gateway.check.command import print_findings
+from lnamespace.gateway.check.finding import CheckFinding, Severity
 from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.rights import AccountRight, needed_rights
 from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState
@@ -293,3 +294,20 @@ def test_no_label_is_foreign_while_it_is_not_known_which_lclusters_there_are() -
     objects = [thing("acme-x", tenant="acme")]
     found = told(objects=objects, lclusters=frozenset(), unread=("lclusters",))
     assert not [each for each in found if "which there is not" in each]
+
+
+@pytest.mark.parametrize(
+    ("severities", "last"),
+    [
+        ("", "Passed: nothing leaks into LClusters, and nothing collides with them.\n"),
+        ("note", "Passed: nothing leaks into LClusters, and nothing collides with them.\n"),
+        ("warning note warning", "Passed, with warnings: 2. Look at them and decide.\n"),
+        ("problem warning", "error: problems: 1. They are above, with what to do\n"),
+    ],
+)
+def test_the_last_line_says_no_more_than_was_found(
+    severities: str, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that nothing leaks, below a warning that schemas of others can be read."""
+    print_findings([CheckFinding(Severity(each), "a", "b") for each in severities.split()])
+    assert "".join(capsys.readouterr()).endswith(last)

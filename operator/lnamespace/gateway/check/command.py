@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from rich.console import Console
@@ -42,13 +42,13 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         raise OptionError("--account must be NAMESPACE/NAME")
     published = decode_published(settings.gateway_published)
     found = asyncio.run(_findings(settings, arguments.account, published))
-    problems = sum(each.severity is Severity.PROBLEM for each in found)
+    problems = _count(found, Severity.PROBLEM)
     if arguments.output == "json":
         answer = {"passed": not problems, "findings": found}
         text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
         sys.stdout.write(f"{text}\n")
     else:
-        _print(found, problems)
+        print_findings(found)
     return 1 if problems else 0
 
 
@@ -61,7 +61,8 @@ async def _findings(
         return find_problems(await reader.read())
 
 
-def _print(found: Iterable[CheckFinding], problems: int) -> None:
+def print_findings(found: Sequence[CheckFinding]) -> None:
+    """Print the findings as a table, and what follows from them."""
     out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     rows = [
         (_STYLES[each.severity], (each.severity.value, each.about, each.found, each.advice))
@@ -70,8 +71,17 @@ def _print(found: Iterable[CheckFinding], problems: int) -> None:
     if rows:
         print_table(out, _COLUMNS, rows)
         out.print()
+    problems, warnings = _count(found, Severity.PROBLEM), _count(found, Severity.WARNING)
     if not problems:
-        out.print("Passed: nothing leaks into LClusters, and nothing collides with them.")
+        out.print(
+            f"Passed, with warnings: {warnings}. Look at them and decide."
+            if warnings
+            else "Passed: nothing leaks into LClusters, and nothing collides with them."
+        )
     out.file.flush()
     if problems:
         sys.stderr.write(f"error: problems: {problems}. They are above, with what to do\n")
+
+
+def _count(found: Iterable[CheckFinding], severity: Severity) -> int:
+    return sum(each.severity is severity for each in found)
