@@ -19,6 +19,7 @@ from tests.e2e.support.waiting import eventually
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+DOWN = "down.example.org"
 
 
 LABEL = "tenancy.loblaw.digital/lcluster"
@@ -99,6 +100,39 @@ def test_the_check_reports_leaks_and_name_collisions(
     finally:
         for path, item in zip((NAMESPACES, BINDINGS, BINDINGS, API_SERVICES), made, strict=True):
             admin.delete(f"{path}/{item['metadata']['name']}")
+
+
+def test_the_check_reports_a_kind_that_cannot_be_listed(cluster: GatewayCluster) -> None:
+    """One object of it, wherever it is, keeps Kubernetes from deleting any namespace."""
+    admin = cluster.admin
+    path, none = f"{DEFINITIONS}/widgets.{DOWN}", {"strategy": "None", "webhook": None}
+    admin.create(DEFINITIONS, two_versions())
+    try:
+        body = {"apiVersion": f"{DOWN}/v1", "kind": "Widget", "metadata": {"name": "one"}}
+        widgets = f"/apis/{DOWN}/v1/namespaces/default/widgets"
+        eventually(lambda: admin.find(widgets))
+        admin.create(widgets, body)
+        client = {"url": "https://127.0.0.1:1/convert"}
+        webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+        converted = {"strategy": "Webhook", "webhook": webhook}
+        admin.patch(path, {"spec": {"conversion": converted}})
+        about = f"problem: customresourcedefinitions widgets.{DOWN}"
+        eventually(lambda: about in told(checked(cluster)))
+    finally:
+        admin.patch(path, {"spec": {"conversion": none}})
+        admin.remove(path)
+
+
+def two_versions() -> Object:
+    """Return a kind of the platform that is stored in another version than the preferred one."""
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1", "v2")
+    ]
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    spec = {"group": DOWN, "scope": "Namespaced", "names": names, "versions": versions}
+    return {"metadata": {"name": f"widgets.{DOWN}"}, "spec": spec}
 
 
 def binding(name: str, role: str, subject: Object) -> Object:

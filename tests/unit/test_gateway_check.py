@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from lnamespace.gateway.check.command import print_findings
+from lnamespace.gateway.check.conversions import UnlistableKind
 from lnamespace.gateway.check.finding import CheckFinding, Severity
 from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.rights import AccountRight, needed_rights
@@ -112,6 +113,11 @@ def test_a_correctly_configured_cluster_has_no_findings() -> None:
         ({"distrusting": None}, Severity.NOTE, "the gateway has published no CA"),
         ({"distrusting": ("acme-prod",)}, Severity.WARNING, "pods of acme-prod do not trust"),
         ({"client_authorities": False}, Severity.WARNING, "no logins to LClusters"),
+        (
+            {"unlistable": (UnlistableKind("widgets.a.org", "v2", "conversion webhook failed"),)},
+            Severity.PROBLEM,
+            "customresourcedefinitions widgets.a.org: v2 cannot be listed: conversion webhook fail",
+        ),
         ({"missing": (NOBODY,)}, Severity.PROBLEM, "it may not get nothing"),
         ({"excessive": (NOBODY,)}, Severity.PROBLEM, "whoever has its token reaches everybody"),
         ({"unread": ("secrets",)}, Severity.PROBLEM, "you may not read secrets"),

@@ -57,18 +57,29 @@ async def in_served_version(
         return await request(other) if other else None
 
 
+async def served_versions(client: Client, group: str) -> tuple[str, ...]:
+    """Return the versions of an API group, the preferred one first.
+
+    Raises
+    ------
+    NotFound
+        The API server does not serve the group.
+    """
+    found = decode(_group, await client.get(f"/apis/{group}"))
+    return tuple(each.version for each in found.versions)
+
+
 async def _in_another_version(client: Client, kind: Resource) -> Resource | None:
     """Return a kind in another version that is served; None if there is none."""
     path = f"/apis/{kind.group}"
     if not kind.group:
         return None  # the core API has one version
     try:
-        group = decode(_group, await client.get(path))
-        for each in group.versions:
-            if each.version != kind.version:
-                served = decode(_resources, await client.get(f"{path}/{each.version}")).resources
+        for version in await served_versions(client, kind.group):
+            if version != kind.version:
+                served = decode(_resources, await client.get(f"{path}/{version}")).resources
                 if any(found.name == kind.plural for found in served):
-                    return replace(kind, version=each.version)
+                    return replace(kind, version=version)
     except NotFound:
         pass  # the group is not served, or the version is no more
     return None

@@ -12,6 +12,8 @@ from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 from lnamespace.translate.protocol.protobuf.schema import schema_file
 
 _OLDEST = (1, 30)
+_SHORT = 250
+"""Characters of what the API server says that stand in a cell."""
 
 _EVERY_ACCOUNT = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
 _ROLES_OF_EVERYBODY = frozenset(
@@ -86,6 +88,19 @@ def _aggregated(state: PlatformState) -> Iterator[CheckFinding]:
             Severity.NOTE,
             "aggregated APIs",
             f"LClusters do not have {name_some(others)}; `kubectl top` needs metrics.k8s.io",
+        )
+
+
+def _unlistable(state: PlatformState) -> Iterator[CheckFinding]:
+    """Report kinds for which the namespace controller ends no namespace, whatever is in it."""
+    for each in state.unlistable:
+        short = each.message[:_SHORT] + ("..." if len(each.message) > _SHORT else "")
+        yield CheckFinding(
+            Severity.PROBLEM,
+            f"customresourcedefinitions {each.name}",
+            f"{each.version} cannot be listed: {short}",
+            "namespaces cannot be deleted while it fails (on Kubernetes 1.30: those with such "
+            "objects): mend its conversion webhook, or stop serving that version",
         )
 
 
@@ -287,6 +302,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _collisions,
     _accounts,
     _aggregated,
+    _unlistable,
     _unknown_kinds,
     _everybody,
     _discovery,

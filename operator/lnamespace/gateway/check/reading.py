@@ -10,12 +10,13 @@ import msgspec
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import Forbidden, NotFound, ServerFault, SettingsError, Unreadable
-from lnamespace.gateway.check.rights import (
-    EXCESSIVE_RIGHTS,
-    OWN_KINDS,
-    AccountRight,
-    needed_rights,
+from lnamespace.gateway.check.conversions import (
+    UnlistableKind,
+    find_unlistable,
+    list_converted_kinds,
 )
+from lnamespace.gateway.check.reviewing import review_rights
+from lnamespace.gateway.check.rights import EXCESSIVE_RIGHTS, OWN_KINDS, needed_rights
 from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
@@ -40,11 +41,9 @@ from lnamespace.translate.objects.default_classes import PLATFORM_MARKS
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
-_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _AUTHORITIES = "kube-root-ca.crt"
 """The ConfigMap with the CAs that programs in pods trust."""
-_AT_ONCE = 10
 
 T = TypeVar("T")
 
@@ -112,14 +111,6 @@ class _AuthenticationConfig(msgspec.Struct, frozen=True):
     data: dict[str, str] = {}
 
 
-class _RightReviewStatus(msgspec.Struct, frozen=True):
-    allowed: bool = False
-
-
-class _RightReview(msgspec.Struct, frozen=True):
-    status: _RightReviewStatus
-
-
 @dataclass
 class PlatformReader:
     """A reader of the platform's cluster; it records the resources that it may not read.
@@ -158,10 +149,12 @@ class PlatformReader:
             *self._defaults(STORAGE_CLASS, storage),
             *self._defaults(INGRESS_CLASS, await self._items(INGRESS_CLASS)),
         ]
-        allowed = await self._read("subjectaccessreviews", self._review(), {})
         services = await self._items(_API_SERVICE)
         needed = needed_rights(self.names, self.account, self.published)
+        review = review_rights(self.client, self.account, (*needed, *EXCESSIVE_RIGHTS))
+        allowed = await self._read("subjectaccessreviews", review, {})
         volumes = await self._free_volumes()
+        unlistable = await self._unlistable()
         return PlatformState(
             self.names,
             self.account,
@@ -185,7 +178,21 @@ class PlatformReader:
             tuple(self.unread),
             tuple(defaults),
             volumes,
+            unlistable,
         )
+
+    async def _unlistable(self) -> tuple[UnlistableKind, ...]:
+        """Return the kinds whose conversion webhooks fail; each may take half a minute."""
+        listed = list_converted_kinds(self.client, self.names.lcluster_label)
+        kinds = await self._read("customresourcedefinitions", listed, ())
+        empty = self.names.clusters_namespace
+        found = await asyncio.gather(
+            *(
+                self._read(each.name, find_unlistable(self.client, each, empty), None)
+                for each in kinds
+            )
+        )
+        return tuple(each for each in found if each)
 
     async def _free_volumes(self) -> tuple[FreeVolume, ...]:
         """Return the volumes of the platform that are for nobody's claim yet."""
@@ -310,33 +317,6 @@ class PlatformReader:
         except NotFound:
             return False
         return bool(found.data.get("client-ca-file"))
-
-    async def _review(self) -> Mapping[AccountRight, bool]:
-        """Return which of the rights that matter the gateway's account has."""
-        needed = needed_rights(self.names, self.account, self.published)
-        rights = (*needed, *EXCESSIVE_RIGHTS)
-        room = asyncio.Semaphore(_AT_ONCE)
-
-        async def allowed(right: AccountRight) -> bool:
-            namespace, _, name = self.account.partition("/")
-            body = {
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SubjectAccessReview",
-                "spec": {
-                    "user": f"system:serviceaccount:{namespace}:{name}",
-                    "groups": [
-                        "system:serviceaccounts",
-                        f"system:serviceaccounts:{namespace}",
-                        "system:authenticated",
-                    ],
-                    "resourceAttributes": right,
-                },
-            }
-            async with room:
-                answer = await self.client.create(_REVIEWS, msgspec.json.encode(body))
-            return _decode(answer, _RightReview).status.allowed
-
-        return dict(zip(rights, await asyncio.gather(*map(allowed, rights)), strict=True))
 
 
 def _with_secrets(classes: Iterable[_Item], tenant_label: str) -> Iterator[str]:

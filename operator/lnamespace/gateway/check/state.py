@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from lnamespace.gateway.check.conversions import UnlistableKind
 from lnamespace.gateway.check.rights import AccountRight
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ClusterObject
@@ -64,6 +65,8 @@ class PlatformState:
         The classes of the platform that objects are given which name none.
     free_volumes
         The volumes of the platform that are for nobody's claim yet.
+    unlistable
+        The kinds of the platform that the API server cannot list.
     """
 
     names: Names
@@ -86,6 +89,7 @@ class PlatformState:
     unread: tuple[str, ...] = ()
     default_classes: tuple[ClusterObject, ...] = ()
     free_volumes: tuple[FreeVolume, ...] = ()
+    unlistable: tuple[UnlistableKind, ...] = ()
 
     def label_of(self, found: ClusterObject) -> str:
         """Return the LCluster that an object's label names; empty without one."""

@@ -1,0 +1,153 @@
+"""Find kinds of the platform that cannot be listed, for their conversion webhooks fail.
+
+Kubernetes lists every kind before it ends a namespace, in the version that discovery prefers.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from lnamespace.errors import ClusterError, Forbidden, NotFound, Throttled, Unauthenticated
+from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import ListMeta, PartialMetadata
+from lnamespace.kube.pages import list_pages
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, Resource
+from lnamespace.kube.served import served_versions
+
+_CAUSE = "conversion webhook"
+"""What tells a 429 that stays from one of a busy API server."""
+_TRIES = 3
+_PAUSE = 1.0
+"""Seconds in which a cache is filled, or it is known why it is not."""
+
+
+class _ConvertedVersion(msgspec.Struct, frozen=True):
+    name: str
+    served: bool
+
+
+class _ConvertedNames(msgspec.Struct, frozen=True):
+    kind: str
+    plural: str
+
+
+class _Conversion(msgspec.Struct, frozen=True):
+    strategy: str = "None"
+
+
+class _ConvertedSpec(msgspec.Struct, frozen=True):
+    group: str
+    names: _ConvertedNames
+    scope: str
+    versions: tuple[_ConvertedVersion, ...]
+    conversion: _Conversion = _Conversion()
+
+
+class _ConvertedDefinition(msgspec.Struct, frozen=True):
+    metadata: PartialMetadata
+    spec: _ConvertedSpec
+
+
+class _ConvertedPage(msgspec.Struct, frozen=True):
+    metadata: ListMeta
+    items: tuple[_ConvertedDefinition, ...] | None = None
+
+
+_pages = msgspec.json.Decoder(_ConvertedPage)
+
+
+@dataclass(frozen=True)
+class ConvertedKind:
+    """A namespaced kind of the platform that a webhook converts, and its served versions."""
+
+    name: str
+    group: str
+    kind: str
+    plural: str
+    versions: frozenset[str]
+
+
+@dataclass(frozen=True)
+class UnlistableKind:
+    """A kind of the platform that the API server cannot list in a version, and what it says."""
+
+    name: str
+    version: str
+    message: str
+
+
+async def list_converted_kinds(client: Client, tenant_label: str) -> tuple[ConvertedKind, ...]:
+    """Return the kinds of the platform that can stop the deletion of namespaces.
+
+    The gateway sees to the webhooks of LClusters (docs/decisions/0066-failing-conversions.md).
+    """
+    pages = list_pages(client.get, CUSTOM_RESOURCE_DEFINITION.path(), _pages, {})
+    found = [each async for page in pages for each in page.items or ()]
+    return tuple(_converted(found, tenant_label))
+
+
+def _converted(found: list[_ConvertedDefinition], tenant_label: str) -> Iterator[ConvertedKind]:
+    for each in found:
+        spec = each.spec
+        by_webhook = spec.conversion.strategy == "Webhook" and spec.scope == "Namespaced"
+        if by_webhook and tenant_label not in each.metadata.labels:
+            served = frozenset(version.name for version in spec.versions if version.served)
+            names = spec.names
+            yield ConvertedKind(each.metadata.name, spec.group, names.kind, names.plural, served)
+
+
+async def find_unlistable(
+    client: Client, kind: ConvertedKind, empty_namespace: str
+) -> UnlistableKind | None:
+    """Return a kind with what the API server says if it cannot list it; None if it can.
+
+    Parameters
+    ----------
+    empty_namespace
+        A namespace without objects of the kind; it need not exist.
+
+    Raises
+    ------
+    Forbidden
+        The caller may not list it.
+    """
+    try:
+        served = await served_versions(client, kind.group)
+        version = next(each for each in served if each in kind.versions)
+    except (NotFound, StopIteration):
+        return None
+    resource = Resource(kind.group, version, kind.kind, kind.plural, namespaced=True)
+    message = await _listing_error(client, resource, empty_namespace)
+    return UnlistableKind(kind.name, version, message) if message else None
+
+
+async def _listing_error(client: Client, resource: Resource, empty_namespace: str) -> str:
+    """Return what the API server says if it cannot list a kind; empty if it can.
+
+    The namespace controller is refused too where a namespace has no object of the kind: it reads
+    from the API server's cache, for which all are converted. The answer is a 429 that says why,
+    after a first one that does not. Kubernetes 1.30 has no such reads from the cache; a single
+    object shows a webhook there that is not there, if it needs to be converted.
+    """
+    asked = {resource.path(): {"limit": "1"}, resource.path(namespace=empty_namespace): {}}
+    for _ in range(_TRIES):
+        busy = False
+        for path, params in asked.items():
+            try:
+                await client.list_metadata(path, **params)
+            except NotFound:
+                return ""
+            except (Forbidden, Unauthenticated):
+                raise
+            except Throttled as error:
+                if (begins := str(error).find(_CAUSE)) >= 0:
+                    return str(error)[begins:]
+                busy = True
+            except ClusterError as error:
+                return str(error)
+        if not busy:
+            return ""
+        await asyncio.sleep(_PAUSE)
+    return ""
