@@ -241,11 +241,35 @@ def test_discovery_for_people_and_the_platforms_own_programs_is_no_finding() -> 
     assert told(bindings=(binding,)) == []
 
 
-def test_a_disabled_gateway_is_reported_once_and_not_for_each_missing_right() -> None:
-    found = find_problems(
-        PlatformState(NAMES, ACCOUNT, needed=1, missing=(NOBODY,), version=(1, 36))
+@pytest.mark.parametrize(
+    ("served", "missing"), [(True, ACCOUNT), (False, "LNamespaces of tenancy.loblaw.digital")]
+)
+def test_a_gateway_that_is_not_installed_is_one_note(served: bool, missing: str) -> None:
+    """Whoever is logged in may list LClusters: such an account does not lack all rights."""
+    state = PlatformState(
+        NAMES,
+        ACCOUNT,
+        needed=2,
+        missing=(NOBODY,),
+        distrusting=None,
+        served=served,
+        has_account=False,
     )
-    assert [(each.severity, each.about) for each in found] == [(Severity.NOTE, ACCOUNT)]
+    (found,) = find_problems(state)
+    assert (found.severity, found.about) == (Severity.NOTE, "the gateway")
+    assert found.found == f"it is not installed yet: this cluster has no {missing}"
+
+
+def test_an_account_that_is_missing_beside_the_gateways_policies_is_a_problem() -> None:
+    """The option is mistaken then, or somebody deleted it."""
+    found = told(has_account=False, missing=(NOBODY,))
+    assert found == [f"problem: {ACCOUNT}: it may not get nothing"]
+
+
+def test_of_many_missing_rights_three_are_named() -> None:
+    missing = tuple(AccountRight("get", resource=f"kind{n}") for n in range(9))
+    (found,) = told(missing=missing)
+    assert found.endswith(": it may not get kind0, get kind1, get kind2 and 6 more")
 
 
 def test_a_missing_admission_policy_binding_is_reported() -> None:

@@ -45,6 +45,6 @@ def group_of(definition: ClusterObject) -> str:
     return definition.metadata.name.partition(".")[2]
 
 
-def name_some(names: Iterable[str]) -> str:
+def name_some(names: Iterable[str], most: int = _SHOWN) -> str:
     """Return the first names, and how many more there are."""
-    return first_names(sorted(set(names)), _SHOWN)
+    return first_names(sorted(set(names)), most)

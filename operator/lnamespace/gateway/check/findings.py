@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
 from lnamespace.gateway.check.publication import find_publication_problems
-from lnamespace.gateway.check.state import PlatformState
+from lnamespace.gateway.check.state import FENCES, PlatformState
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lcluster import PLURAL, RESERVED_TENANTS, tenant_of_name
@@ -12,6 +12,8 @@ from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 from lnamespace.translate.protocol.protobuf.schema import schema_file
 
 _OLDEST = (1, 30)
+_RIGHTS = 3
+"""The most rights in one cell: an old role may lack a hundred."""
 _SHORT = 250
 """Characters of what the API server says that stand in a cell."""
 
@@ -232,7 +234,7 @@ def _pods(state: PlatformState) -> Iterator[CheckFinding]:
             "MutatingAdmissionPolicies",
             'update it to 1.36 or newer, or see "Programs in pods" in docs/lclusters.md',
         )
-    elif state.distrusting is None:
+    elif state.distrusting is None and state.has_gateway:
         yield CheckFinding(
             Severity.NOTE,
             "pods",
@@ -250,27 +252,28 @@ def _pods(state: PlatformState) -> Iterator[CheckFinding]:
 
 
 def _rights(state: PlatformState) -> Iterator[CheckFinding]:
-    if state.missing and len(state.missing) == state.needed:
+    if not state.has_gateway:
+        missing = state.account if state.served else f"LNamespaces of {state.names.group}"
         yield CheckFinding(
             Severity.NOTE,
-            state.account,
-            "it has none of the gateway's rights: the chart gives them with gateway.enabled",
+            "the gateway",
+            f"it is not installed yet: this cluster has no {missing}",
+            "check again when it is: it may lack rights then",
         )
         return
     if state.missing:
         yield CheckFinding(
             Severity.PROBLEM,
             state.account,
-            f"it may not {name_some(map(str, state.missing))}",
+            f"it may not {name_some(map(str, state.missing), _RIGHTS)}",
             "upgrade the chart's release, which gives what the gateway needs",
         )
-    fence = f"{state.names.prefix}-gateway"
-    for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+    for plural in FENCES:
         there = {each.metadata.name for each in state.objects if each.resource.plural == plural}
-        if state.needed and fence not in there:
+        if state.needed and state.fence not in there:
             yield CheckFinding(
                 Severity.PROBLEM,
-                f"{plural} {fence}",
+                f"{plural} {state.fence}",
                 "it is missing, and nothing bounds what the gateway writes",
                 "upgrade the chart's release",
             )

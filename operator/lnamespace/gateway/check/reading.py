@@ -15,9 +15,15 @@ from lnamespace.gateway.check.conversions import (
     find_unlistable,
     list_converted_kinds,
 )
+from lnamespace.gateway.check.finding import name_some
 from lnamespace.gateway.check.reviewing import review_rights
 from lnamespace.gateway.check.rights import EXCESSIVE_RIGHTS, OWN_KINDS, needed_rights
-from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState
+from lnamespace.gateway.check.state import (
+    FreeVolume,
+    GroupBinding,
+    PlatformState,
+    other_instances,
+)
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import ListMeta, PartialMetadata
@@ -118,7 +124,7 @@ class PlatformReader:
     Parameters
     ----------
     account
-        The user name of the gateway's account.
+        The gateway's ServiceAccount, as NAMESPACE/NAME.
     published
         The published objects.
     """
@@ -135,15 +141,18 @@ class PlatformReader:
         Raises
         ------
         SettingsError
-            The cluster has no such instance.
+            The cluster has another instance, and not this one.
         ClusterError
             The API server gave no answer.
         """
-        if not await self._read("its API", self._serves(lnamespace_resource(self.names)), True):
-            raise SettingsError(
-                f"--api-group-suffix: this cluster has no LNamespaces of {self.names.group}"
-            )
+        lnamespaces = lnamespace_resource(self.names)
+        served = await self._read("its API", self._serves(lnamespaces), True)
         objects = await self._objects()
+        if not served and (others := other_instances(objects, self.names)):
+            raise SettingsError(
+                f"--api-group-suffix: this cluster has no LNamespaces of {self.names.group}, but "
+                f"of {name_some(others)}"
+            )
         storage = await self._items(STORAGE_CLASS)
         defaults = [
             *self._defaults(STORAGE_CLASS, storage),
@@ -155,14 +164,13 @@ class PlatformReader:
         allowed = await self._read("subjectaccessreviews", review, {})
         volumes = await self._free_volumes()
         unlistable = await self._unlistable()
+        has_account = await self._read("serviceaccounts", self._has_account(), True)
         return PlatformState(
             self.names,
             self.account,
             await self._server_version(),
             await self._lclusters(),
-            tuple(
-                each.metadata.name for each in await self._items(lnamespace_resource(self.names))
-            ),
+            tuple(each.metadata.name for each in await self._items(lnamespaces)),
             objects,
             frozenset(await self._read("API groups", self._kinds(), ())),
             frozenset(each.spec.group for each in services if each.spec.service),
@@ -179,19 +187,22 @@ class PlatformReader:
             tuple(defaults),
             volumes,
             unlistable,
+            served,
+            has_account,
         )
+
+    async def _has_account(self) -> bool:
+        namespace, _, name = self.account.partition("/")
+        path = SERVICE_ACCOUNT.path(namespace=namespace)
+        return bool(await self._list(path, fieldSelector=f"metadata.name={name}"))
 
     async def _unlistable(self) -> tuple[UnlistableKind, ...]:
         """Return the kinds whose conversion webhooks fail; each may take half a minute."""
         listed = list_converted_kinds(self.client, self.names.lcluster_label)
         kinds = await self._read("customresourcedefinitions", listed, ())
         empty = self.names.clusters_namespace
-        found = await asyncio.gather(
-            *(
-                self._read(each.name, find_unlistable(self.client, each, empty), None)
-                for each in kinds
-            )
-        )
+        tried = ((each.name, find_unlistable(self.client, each, empty)) for each in kinds)
+        found = await asyncio.gather(*(self._read(name, work, None) for name, work in tried))
         return tuple(each for each in found if each)
 
     async def _free_volumes(self) -> tuple[FreeVolume, ...]:

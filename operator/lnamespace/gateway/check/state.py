@@ -1,13 +1,20 @@
 """The state of the platform's cluster that the check reads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.gateway.check.conversions import UnlistableKind
+from lnamespace.gateway.check.finding import group_of
 from lnamespace.gateway.check.rights import AccountRight
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ClusterObject
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.names import Names
 from lnamespace.translate.discovery.published import Published
+
+FENCES = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+"""The kinds of what bounds the gateway's writes."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,10 @@ class PlatformState:
         The volumes of the platform that are for nobody's claim yet.
     unlistable
         The kinds of the platform that the API server cannot list.
+    served
+        Whether the API server has LNamespaces of this instance.
+    has_account
+        Whether the gateway's account exists.
     """
 
     names: Names
@@ -90,7 +101,33 @@ class PlatformState:
     default_classes: tuple[ClusterObject, ...] = ()
     free_volumes: tuple[FreeVolume, ...] = ()
     unlistable: tuple[UnlistableKind, ...] = ()
+    served: bool = True
+    has_account: bool = True
+
+    @property
+    def fence(self) -> str:
+        """Return the name of the policies that bound what the gateway writes."""
+        return f"{self.names.prefix}-gateway"
+
+    @property
+    def has_gateway(self) -> bool:
+        """Return whether there is anything of a gateway: its account, or what bounds it."""
+        return self.has_account or any(
+            each.resource.plural in FENCES and each.metadata.name == self.fence
+            for each in self.objects
+        )
 
     def label_of(self, found: ClusterObject) -> str:
         """Return the LCluster that an object's label names; empty without one."""
         return found.metadata.labels.get(self.names.lcluster_label, "")
+
+
+def other_instances(objects: Iterable[ClusterObject], names: Names) -> tuple[str, ...]:
+    """Return the API groups of LNamespaces that the platform has; not those in LClusters."""
+    return tuple(
+        group_of(each)
+        for each in objects
+        if each.resource is CUSTOM_RESOURCE_DEFINITION
+        and each.metadata.name.startswith(f"{lnamespace_resource(names).plural}.")
+        and names.lcluster_label not in each.metadata.labels
+    )
