@@ -23,7 +23,11 @@ from lnamespace.controller.lclusters.decision import (
     decide_lcluster,
     decide_revocations,
 )
-from lnamespace.controller.lclusters.executor import LClusterExecutor, describe_remaining
+from lnamespace.controller.lclusters.executor import (
+    LClusterExecutor,
+    describe_namespace,
+    describe_remaining,
+)
 from lnamespace.controller.lclusters.location import GatewayLocation, GatewayLocator
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.lclusters.observer import LClusterObserver
@@ -288,6 +292,7 @@ def test_retained_namespaces_are_kept_and_lose_the_account_binding_at_once() -> 
 
 
 CONTENT, FAILURE = "NamespaceContentRemaining", "NamespaceDeletionContentFailure"
+DISCOVERY = "NamespaceDeletionDiscoveryFailure"
 DELETED = "2026-01-01T00:00:00Z"
 
 
@@ -325,6 +330,28 @@ def test_a_namespace_is_marked_empty_when_only_the_account_binding_remains(
     done = namespace("acme-end", deletionTimestamp=DELETED, annotations=annotations, status=status)
     seen = observed(*COMPLETE, done, lifecycle=lifecycle)
     assert "namespacepatch acme-end" not in told(decide_lcluster(seen, NOW).actions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "message", "fails"),
+    [
+        (DISCOVERY, "True", "1 failing: unable to retrieve ... beta-x.io/v1", True),
+        (FAILURE, "True", "Failed to delete all resource types, 2 remaining: carts ...", True),
+        (FAILURE, "True", "Failed to delete all resource types, 1 remaining: rolebindings", False),
+        (FAILURE, "False", "All content successfully deleted", False),
+    ],
+)
+def test_a_namespace_that_kubernetes_fails_to_delete_is_said_to_wait_for_it(
+    kind: str, status: str, message: str, fails: bool
+) -> None:
+    """Without words of others: everybody may read an LCluster."""
+    conditions = [
+        {"type": CONTENT, "status": "False", "message": "m"},
+        {"type": kind, "status": status, "message": message},
+    ]
+    ends = namespace("acme-end", deletionTimestamp=DELETED, status={"conditions": conditions})
+    why = " (Kubernetes fails to delete it: its conditions say why)" if fails else ""
+    assert describe_namespace(ends) == f"namespaces acme-end{why}"
 
 
 def test_the_deletion_of_an_unclaimed_lcluster_deletes_no_namespace() -> None:

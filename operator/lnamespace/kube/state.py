@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -93,6 +93,8 @@ class ObservedObject(msgspec.Struct, frozen=True):
     emptied: bool = False
     """Whether it is a Namespace that is being deleted, in which only objects of one kind are left
     that may not be deleted."""
+    undeletable: bool = False
+    """Whether it is a Namespace that Kubernetes fails to delete; its conditions say why."""
 
     def matches(self, desired: DesiredObject) -> bool:
         """Return whether the object is as desired."""
@@ -145,6 +147,8 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
     # Labels and annotations are needed of Namespaces only. For all other objects the fingerprint
     # shows whether they match, and users may write any number of them.
     is_namespace = not (meta.namespace or read.role_ref or read.rules)
+    is_ending = is_namespace and meta.deletion_timestamp is not UNSET
+    deletion = _read_deletion(raw) if is_ending else _NOT_DELETED
     return ObservedObject(
         key=(meta.namespace, meta.name),
         uid=meta.uid,
@@ -162,7 +166,8 @@ def read_observed(raw: bytes | Raw, managed: ManagedMetadata) -> ObservedObject:
         labels=_select(meta.labels, lambda key: is_namespace and key not in ours),
         spec=_spec(read),
         created=(meta.creation_timestamp or "") if is_namespace else "",
-        emptied=is_namespace and meta.deletion_timestamp is not UNSET and _is_emptied(raw),
+        emptied=deletion.emptied,
+        undeletable=deletion.failed,
     )
 
 
@@ -194,18 +199,38 @@ _deleted_namespace = msgspec.json.Decoder(_DeletedNamespace)
 _FAILED_KINDS = re.compile("Failed to delete all resource types, ([0-9]+) remaining")
 
 
-def _is_emptied(raw: bytes | Raw) -> bool:
-    """Return whether the namespace controller has emptied a Namespace that it deletes.
+class _Deletion(NamedTuple):
+    """What the namespace controller says of a Namespace that it deletes.
 
-    The conditions are those of k8s.io/kubernetes/pkg/controller/namespace/deletion.
+    Parameters
+    ----------
+    emptied
+        Whether only objects of one kind are left, which may not be deleted yet.
+    failed
+        Whether anything else failed.
+    """
+
+    emptied: bool
+    failed: bool
+
+
+_NOT_DELETED = _Deletion(emptied=False, failed=False)
+
+
+def _read_deletion(raw: bytes | Raw) -> _Deletion:
+    """Read the conditions of a Namespace that is being deleted.
+
+    They are those of k8s.io/kubernetes/pkg/controller/namespace/deletion.
     """
     conditions = {each.type: each for each in decode(_deleted_namespace, raw).status.conditions}
-    remaining = conditions.get("NamespaceContentRemaining")
-    failure = conditions.get("NamespaceDeletionContentFailure")
-    if not (remaining and failure and (remaining.status, failure.status) == ("False", "True")):
-        return False
-    failed = _FAILED_KINDS.match(failure.message)
-    return failed is None or failed[1] == "1"
+    nothing = _Condition()
+    remaining = conditions.get("NamespaceContentRemaining", nothing)
+    failure = conditions.get("NamespaceDeletionContentFailure", nothing)
+    kinds = _FAILED_KINDS.match(failure.message)
+    only = kinds is None or kinds[1] == "1"
+    emptied = only and (remaining.status, failure.status) == ("False", "True")
+    discovery = conditions.get("NamespaceDeletionDiscoveryFailure", nothing)
+    return _Deletion(emptied, "True" in (discovery.status, "" if emptied else failure.status))
 
 
 def _select(pairs: dict[str, str], is_kept: Callable[[str], bool]) -> dict[str, str]:

@@ -27,6 +27,7 @@ from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.prefixed import RETAINED_KINDS, ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lcluster import LCluster
 
 Executed = tuple[LClusterObservation, LClusterResult]
@@ -127,7 +128,7 @@ class LClusterExecutor:
         failures += sweep_failures
         namespaces = () if observation.retained else observation.own
         charges = await self.charges.record(observation.lcluster, namespaces, decision.now)
-        remaining = (*(f"namespaces {each.key[1]}" for each in namespaces), *remaining)
+        remaining = (*map(describe_namespace, namespaces), *remaining)
         if not (remaining or failures or charges.failures):
             failures += await self.applier.apply(decide_revocations(observation))
         if not (remaining or failures or charges.failures):
@@ -176,6 +177,15 @@ class LClusterExecutor:
             notify = read.lcluster.spec != lcluster.spec or read.terminating
             self.cache.lclusters.lclusters.apply_write_response(read, notify=notify)
         return []
+
+
+def describe_namespace(found: ObservedObject) -> str:
+    """Return the description of a Namespace that is left of a deleted LCluster.
+
+    Everybody may read it: what Kubernetes says names kinds and webhooks of others.
+    """
+    waits = " (Kubernetes fails to delete it: its conditions say why)" if found.undeletable else ""
+    return f"namespaces {found.key[1]}{waits}"
 
 
 def describe_remaining(found: ClusterObject) -> str:
