@@ -472,6 +472,28 @@ def test_the_discovery_failure_of_a_namespace_reveals_no_foreign_groups() -> Non
     assert down("namespaces", namespace)["status"] == {"conditions": [shown]}
 
 
+@pytest.mark.parametrize(
+    ("remaining", "hidden"),
+    [
+        ("failed to list beta-x.io/v2, Kind=Nest: conversion webhook for ... no route", True),
+        ("unexpected items ... for gvr: backup.platform.io/v1, Resource=backups", True),
+        ("for gvr: apps/v1, Resource=deployments, for gvr: beta-x.io/v1, Resource=nests", True),
+        ("failed to list acme-x.io/v2, Kind=Nest: no mapping, apps/v1, Kind=Deployment", False),
+        ("failed to list /v1, Kind=Pod: time-out", False),
+    ],
+)
+def test_the_content_failure_of_a_namespace_reveals_no_foreign_kinds(
+    remaining: str, hidden: bool
+) -> None:
+    """The API server lists a kind for all namespaces, and says of each why it cannot."""
+    said = "Failed to delete all resource types"
+    condition = {"type": "NamespaceDeletionContentFailure", "status": "True"}
+    told = condition | {"message": f"{said}, 1 remaining: {remaining}"}
+    namespace = named("acme-prod") | {"status": {"conditions": [told]}}
+    shown = condition | {"message": said} if hidden else told
+    assert down("namespaces", namespace)["status"] == {"conditions": [shown]}
+
+
 def test_the_upstream_requester_of_a_certificate_signing_request_is_hidden() -> None:
     gateway = {"username": "system:serviceaccount:platform:gateway", "groups": ["a"], "uid": "1"}
     request = named("acme-c") | {"spec": {"request": "eA==", **gateway}}

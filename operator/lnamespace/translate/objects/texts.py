@@ -6,6 +6,7 @@ They are found by :mod:`~lnamespace.translate.objects.text_names`.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from lnamespace.model.names import CLUSTERS_NAMESPACE
@@ -18,6 +19,7 @@ from lnamespace.translate.objects.keys import private_domain
 from lnamespace.translate.objects.references import INERT
 from lnamespace.translate.objects.text_names import AT_MOST, names_down
 from lnamespace.translate.objects.translators import Leaf, object_of, text_at, text_of
+from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _POLICY = re.compile(
     r"((?:Validating|Mutating)AdmissionPolicy) '([^']*)' with binding '[^']*' (denied request: )?"
@@ -120,15 +122,30 @@ class TextTranslator(Leaf):
 
 
 TEXT = TextTranslator()
-DISCOVERY_FAILURE = "NamespaceDeletionDiscoveryFailure"
+_DISCOVERY = "NamespaceDeletionDiscoveryFailure"
+_FAILURES = {
+    _DISCOVERY: "Discovery failed for some groups",
+    "NamespaceDeletionContentFailure": "Failed to delete all resource types",
+}
+"""The conditions whose message may name kinds of others, and what is said in its place."""
+
+
+def _names_foreign_kinds(message: str, prefix: str) -> bool:
+    """Return whether a text has a kind, as ``GROUP/VERSION, Kind=KIND``, of somebody else."""
+    groups = (
+        word.partition("/")[0]
+        for word, following in pairwise(message.split())
+        if following.startswith(("Kind=", "Resource="))
+    )
+    return any(not group.startswith(prefix) for group in groups if group not in BUILT_IN_GROUPS)
 
 
 @dataclass(frozen=True)
 class NamespaceCondition(Leaf):
     """The translation of a condition of a Namespace.
 
-    When a Namespace is deleted and an API group cannot be read, its condition names the group,
-    which may be another tenant's.
+    When a Namespace is deleted and an API group cannot be read, or a kind cannot be listed, its
+    condition names the group or the kind, which may be another tenant's.
     """
 
     changes_only_with_tenant_name = False
@@ -143,9 +160,10 @@ class NamespaceCondition(Leaf):
         condition = object_of(value)
         if condition is None or "message" not in condition:
             return value
-        failed = text_at(condition, "type") == DISCOVERY_FAILURE
-        if failed and bytes(condition.get("status", b"")) == b'"True"':
-            condition["message"] = "Discovery failed for some groups"
+        kind, message = text_at(condition, "type"), text_at(condition, "message")
+        failed = kind in _FAILURES and bytes(condition.get("status", b"")) == b'"True"'
+        if failed and (kind == _DISCOVERY or _names_foreign_kinds(message, context.view.prefix)):
+            condition["message"] = _FAILURES[kind]
         else:
             condition["message"] = TEXT.down(condition["message"], context)
         return condition
