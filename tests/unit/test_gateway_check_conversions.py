@@ -12,9 +12,7 @@ from lnamespace.gateway.check.conversions import (
     find_unlistable,
     list_converted_kinds,
 )
-from lnamespace.model.names import Names
 
-LABEL = Names().lcluster_label
 WIDGETS = ConvertedKind(
     "widgets.down.example.org", "down.example.org", "Widget", "widgets", frozenset({"v1", "v2"})
 )
@@ -40,9 +38,7 @@ class ApiServer:
     list_metadata = get
 
 
-def definition(
-    name: str, strategy: str | None, scope: str = "Namespaced", tenant: str = ""
-) -> dict[str, Any]:
+def definition(name: str, strategy: str | None, scope: str = "Namespaced") -> dict[str, Any]:
     """Return a definition whose last version is not served."""
     plural, _, group = name.partition(".")
     versions = [{"name": f"v{n}", "served": n < 3, "schema": {}} for n in (1, 2, 3)]
@@ -50,22 +46,23 @@ def definition(
     spec["names"] = {"plural": plural, "kind": "Widget", "singular": "widget"}
     if strategy:
         spec["conversion"] = {"strategy": strategy}
-    labels = {LABEL: tenant} if tenant else {}
-    return {"metadata": {"name": name, "resourceVersion": "1", "labels": labels}, "spec": spec}
+    return {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
 
 
-async def test_only_namespaced_kinds_of_the_platform_that_a_webhook_converts_are_tried() -> None:
-    """The namespace controller lists no others; the webhooks of LClusters are the gateway's."""
+async def test_only_namespaced_kinds_that_a_webhook_converts_are_tried() -> None:
+    """The namespace controller lists no others; those of LClusters stop it as well."""
     items = [
         definition("widgets.down.example.org", "Webhook"),
         definition("gadgets.down.example.org", "None"),
         definition("gizmos.down.example.org", None),
         definition("fleets.down.example.org", "Webhook", "Cluster"),
-        definition("widgets.acme-example.org", "Webhook", tenant="acme"),
+        definition("widgets.acme-example.org", "Webhook"),
     ]
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     server = ApiServer({path: [{"metadata": {"resourceVersion": "1"}, "items": items}]})
-    assert await list_converted_kinds(cast(Any, server), LABEL) == (WIDGETS,)
+    found = await list_converted_kinds(cast(Any, server))
+    assert [each.name for each in found] == [WIDGETS.name, "widgets.acme-example.org"]
+    assert found[0] == WIDGETS
 
 
 async def said(in_all: list[Any], in_empty: list[Any]) -> UnlistableKind | None:

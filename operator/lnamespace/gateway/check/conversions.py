@@ -1,4 +1,4 @@
-"""Find kinds of the platform that cannot be listed, for their conversion webhooks fail.
+"""Find kinds that cannot be listed, for their conversion webhooks fail.
 
 Kubernetes lists every kind before it ends a namespace, in the version that discovery prefers.
 """
@@ -6,6 +6,7 @@ Kubernetes lists every kind before it ends a namespace, in the version that disc
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -60,7 +61,7 @@ _pages = msgspec.json.Decoder(_ConvertedPage)
 
 @dataclass(frozen=True)
 class ConvertedKind:
-    """A namespaced kind of the platform that a webhook converts, and its served versions."""
+    """A namespaced kind that a webhook converts, and its served versions."""
 
     name: str
     group: str
@@ -71,28 +72,24 @@ class ConvertedKind:
 
 @dataclass(frozen=True)
 class UnlistableKind:
-    """A kind of the platform that the API server cannot list in a version, and what it says."""
+    """A kind that the API server cannot list in a version, and what it says."""
 
     name: str
     version: str
     message: str
 
 
-async def list_converted_kinds(client: Client, tenant_label: str) -> tuple[ConvertedKind, ...]:
-    """Return the kinds of the platform that can stop the deletion of namespaces.
-
-    The gateway sees to the webhooks of LClusters (docs/decisions/0066-failing-conversions.md).
-    """
+async def list_converted_kinds(client: Client) -> tuple[ConvertedKind, ...]:
+    """Return the kinds of the platform and of LClusters that can stop deletions of namespaces."""
     pages = list_pages(client.get, CUSTOM_RESOURCE_DEFINITION.path(), _pages, {})
     found = [each async for page in pages for each in page.items or ()]
-    return tuple(_converted(found, tenant_label))
+    return tuple(_converted(found))
 
 
-def _converted(found: list[_ConvertedDefinition], tenant_label: str) -> Iterator[ConvertedKind]:
+def _converted(found: list[_ConvertedDefinition]) -> Iterator[ConvertedKind]:
     for each in found:
         spec = each.spec
-        by_webhook = spec.conversion.strategy == "Webhook" and spec.scope == "Namespaced"
-        if by_webhook and tenant_label not in each.metadata.labels:
+        if spec.conversion.strategy == "Webhook" and spec.scope == "Namespaced":
             served = frozenset(version.name for version in spec.versions if version.served)
             names = spec.names
             yield ConvertedKind(each.metadata.name, spec.group, names.kind, names.plural, served)
@@ -131,7 +128,10 @@ async def _listing_error(client: Client, resource: Resource, empty_namespace: st
     after a first one that does not. Kubernetes 1.30 has no such reads from the cache; a single
     object shows a webhook there that is not there, if it needs to be converted.
     """
-    asked = {resource.path(): {"limit": "1"}, resource.path(namespace=empty_namespace): {}}
+    asked: dict[str, dict[str, Any]] = {
+        resource.path(): {"limit": "1"},
+        resource.path(namespace=empty_namespace): {},
+    }
     for _ in range(_TRIES):
         busy = False
         for path, params in asked.items():

@@ -198,8 +198,7 @@ class PlatformReader:
 
     async def _unlistable(self) -> tuple[UnlistableKind, ...]:
         """Return the kinds whose conversion webhooks fail; each may take half a minute."""
-        listed = list_converted_kinds(self.client, self.names.lcluster_label)
-        kinds = await self._read("customresourcedefinitions", listed, ())
+        kinds = await self._read("customresourcedefinitions", list_converted_kinds(self.client), ())
         empty = self.names.clusters_namespace
         tried = ((each.name, find_unlistable(self.client, each, empty)) for each in kinds)
         found = await asyncio.gather(*(self._read(name, work, None) for name, work in tried))

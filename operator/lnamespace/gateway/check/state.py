@@ -73,7 +73,7 @@ class PlatformState:
     free_volumes
         The volumes of the platform that are for nobody's claim yet.
     unlistable
-        The kinds of the platform that the API server cannot list.
+        The kinds that the API server cannot list.
     served
         Whether the API server has LNamespaces of this instance.
     has_account
