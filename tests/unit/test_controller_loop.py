@@ -153,6 +153,7 @@ async def loop() -> AsyncIterator[Loop]:
 
 
 BINDINGS = USERS.rpartition("/")[0]
+LCLUSTERS = f"{LNS.rpartition('/lnamespaces/')[0]}/lclusters"
 
 
 @pytest.mark.parametrize("code", [401, 403, 409, 410, 429, 500, 503])
@@ -303,6 +304,17 @@ async def test_the_controller_exposes_probes_and_metrics(loop: Loop) -> None:
         assert (running.probes.unready(), running.probes.dead()) == (None, None)
     assert 'api_requests_total{code="200",resource="namespaces",verb="create"} 1.0' in text
     assert "lnamespace_controller_leader 1.0" in text
+
+
+async def test_the_watch_of_events_is_measured_while_any_lcluster_has_totals(loop: Loop) -> None:
+    acme = {"metadata": {"name": "acme", "uid": "uid-l", "generation": 1}}
+    watched = b'watch_silence_seconds{resource="events"}'
+    async with loop.running(lclusters="yes") as running:
+        await loop.until(lambda: b'resource="lclusters"' in running.probes.metrics())
+        assert watched not in running.probes.metrics()
+    loop.cluster.make(f"{LCLUSTERS}/acme", {**acme, "spec": {"quota": {"pods": "9"}}})
+    async with loop.running(lclusters="yes") as running:
+        await loop.until(lambda: watched in running.probes.metrics())
 
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/controller"

@@ -31,7 +31,7 @@ from lnamespace.http.probes import Probes
 from lnamespace.kube.client import Client
 from lnamespace.kube.lease import LeaderElector, LeaseConfig
 from lnamespace.kube.reflector import Reflector
-from lnamespace.kube.resources import NAMESPACE
+from lnamespace.kube.resources import EVENT, NAMESPACE
 from lnamespace.kube.state import ObservedObject, read_observed
 from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.model.names import Names
@@ -103,6 +103,9 @@ class Controller:
         )
         self._source = self._make_source(conventions, on_kopf_start)
         self._reflectors = self._make_reflectors(conventions)
+        self._failed_creations = FailedCreations(
+            self._client, self._cache.lclusters, self._watch_failed
+        )
         self._busy: dict[WorkKey, float] = {}
         self._liveness = Liveness(self._watch_health, self._busy.values)
 
@@ -201,7 +204,7 @@ class Controller:
         for _ in range(self._settings.workers - self._settings.workers // 2):
             tasks.create_task(self._work(urgent=False))
         if self._settings.lclusters == "yes":
-            tasks.create_task(FailedCreations(self._client, self._cache.lclusters).run())
+            tasks.create_task(self._failed_creations.run())
         tasks.create_task(self._resync())
 
     async def _relist(self) -> None:
@@ -299,9 +302,10 @@ class Controller:
         ]
 
     def _measure(self) -> bytes:
-        self._instrumentation.record_watch_activity(
-            (watch.resource, watch.activity) for watch in self._watch_health()
-        )
+        activities = [(watch.resource, watch.activity) for watch in self._watch_health()]
+        if of_events := self._failed_creations.activity:
+            activities.append((EVENT.plural, of_events))
+        self._instrumentation.record_watch_activity(activities)
         self._instrumentation.metrics.profiles_problem.set(bool(self._profiles.problem))
         leads = self._instrumentation.active and (self._election is None or self._election.leads)
         ours = filter(self._cache.of_our_class, self._cache.lnamespaces)

@@ -140,7 +140,8 @@ class Instrumentation:
         return self.metrics.text()
 
     def record_watch_activity(self, activities: Iterable[tuple[str, WatchActivity]]) -> None:
-        """Set for each resource how long its watch has been silent."""
+        """Set for each resource that is watched now how long its watch has been silent."""
+        self.metrics.watch_silence.clear()
         for resource, activity in activities:
             self.metrics.watch_silence.labels(resource).set(self._clock() - activity.answered_at)
 

@@ -7,6 +7,7 @@ totals.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -14,16 +15,16 @@ import msgspec
 from lnamespace.access.quota_refusals import REFUSAL_REASON, REQUEST_COMPONENT, read_refusal
 from lnamespace.controller.lclusters.cache import LClusterCache, LClusterKey
 from lnamespace.controller.lclusters.share_quotas import CONTROLLER_SECONDS, REQUEST_SECONDS
-from lnamespace.errors import ClusterError, Unreadable
-from lnamespace.kube.answers import decode
+from lnamespace.errors import ClusterError, Expired, Throttled, Unreachable, Unreadable
+from lnamespace.kube.answers import decode, read_status, version_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialPage
 from lnamespace.kube.objects import ObjectMeta
+from lnamespace.kube.reflector import WATCH_SECONDS, WatchActivity
 from lnamespace.kube.resources import EVENT
 from lnamespace.model.lcluster import tenant_of_name
 
 _PAUSE = 1.0
-_WATCH_SECONDS = 300
 
 log = logging.getLogger(__name__)
 
@@ -55,48 +56,90 @@ _event = msgspec.json.Decoder(_Event)
 
 
 class FailedCreations:
-    """A watch of Events that records the demand in namespaces of LClusters with totals."""
+    """A watch of Events that records the demand in namespaces of LClusters with totals.
 
-    def __init__(self, client: Client, cache: LClusterCache) -> None:
+    ``failed`` is called with the resource at each list or watch that fails. ``activity`` is None
+    while there is no watch.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        cache: LClusterCache,
+        failed: Callable[[str], object] = lambda _: None,
+    ) -> None:
         self._client = client
         self._cache = cache
+        self._failed = failed
+        self._version = 0
+        self._in_order = False
+        """Whether the last watch ended in good order, so that the next begins where it ended."""
+        self.activity: WatchActivity | None = None
 
     async def run(self) -> None:
         """Watch while there are totals, until cancelled."""
-        version = ""
         while True:
-            await self._cache.totals.wait()
+            if not self._cache.totals.is_set():
+                self._version, self._in_order, self.activity = 0, False, None
+                await self._cache.totals.wait()
+            self.activity = self.activity or WatchActivity()
             try:
-                version = await self._watch(version or await self._present_version())
+                await self._watch(self.activity)
             except ClusterError as error:
-                log.warning("watch failed", extra={"resource": EVENT.plural, "error": str(error)})
-                version = ""
+                self._note_failure(error)
+                await asyncio.sleep(error.retry_after)
             await asyncio.sleep(_PAUSE)
 
-    async def _present_version(self) -> str:
-        """Return the version of the list of Events: older ones say nothing about present waits."""
-        page = await self._client.list_metadata(EVENT.path(), limit="1")
-        return decode(_page, page).metadata.resource_version
+    def _note_failure(self, error: ClusterError) -> None:
+        log.warning("watch failed", extra={"resource": EVENT.plural, "error": str(error)})
+        self._failed(EVENT.plural)
+        self._in_order = False
+        if not isinstance(error, Unreachable | Throttled):
+            self._version = 0
 
-    async def _watch(self, version: str) -> str:
-        """Watch the Events after a version; return the last one, or nothing if it is too old."""
+    async def _first_version(self) -> int:
+        """Return the version at which a watch begins: where the last one was interrupted, if any.
+
+        Events that are older than the first list say nothing about present waits. After a restore
+        from a backup the API server would accept a version that it has not reached, and send
+        nothing.
+        """
+        if self._in_order:
+            return self._version
+        page = await self._client.list_metadata(EVENT.path(), limit="1")
+        present = decode(_page, page).metadata.version
+        return min(self._version or present, present)
+
+    async def _watch(self, activity: WatchActivity) -> None:
+        """Watch the Events until the API server ends the watch.
+
+        Raises
+        ------
+        ClusterError
+            The watch fails, or its version is too old.
+        """
+        self._version = await self._first_version()
         params = {
             "fieldSelector": f"reason={REFUSAL_REASON}",
-            "resourceVersion": version,
-            "timeoutSeconds": str(_WATCH_SECONDS),
+            "resourceVersion": str(self._version),
+            "timeoutSeconds": str(WATCH_SECONDS),
         }
         async with self._client.watch(EVENT.path(), **params) as lines:
+            activity.note(answered=True)
             async for line in lines:
-                change = decode(_watch_event, line)
-                if change.type == "ERROR":
-                    return ""
-                # Tenants can write Events too: an unreadable one would end every watch.
-                with suppress(Unreadable):
-                    event = decode(_event, change.object)
-                    version = event.metadata.resource_version
-                    if change.type in {"ADDED", "MODIFIED"}:
-                        self._note(event)
-        return version
+                activity.note(answered=True)
+                self._read(decode(_watch_event, line))
+        self._in_order = True
+
+    def _read(self, change: _WatchEvent) -> None:
+        if change.type == "ERROR":
+            raise Expired(read_status(bytes(change.object)).message)
+        # Tenants can write Events too: an unreadable one would end every watch.
+        with suppress(Unreadable):
+            event = decode(_event, change.object)
+            self._version = version_of(event.metadata.resource_version)
+            if change.type in {"ADDED", "MODIFIED"}:
+                self._note(event)
 
     def _note(self, event: _Event) -> None:
         namespace = event.metadata.namespace
