@@ -253,6 +253,7 @@ async def test_a_request_that_waits_for_a_share_repeats_its_demand_at_intervals(
         while len(events) < 3:
             sent = await tenant.platform.next("POST")
             if sent.path.endswith("/events"):
+                assert sent.json["type"] == "Normal", "nothing has failed yet"
                 events.append(sent.json["message"])
                 sent.answer({}, 201)
                 continue

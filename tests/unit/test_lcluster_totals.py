@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import msgspec
 import pytest
 from hypothesis import given
-from lnamespace.access.quota_refusals import ShareRefusal, read_refusal
+from lnamespace.access.quota_refusals import ShareRefusal, read_refusal, waiting_message
 from lnamespace.controller.lclusters.division import SharedNamespace, divide_totals
 from lnamespace.controller.lclusters.share_quotas import (
     REQUEST_SECONDS,
@@ -78,6 +78,19 @@ def test_the_limits_that_would_be_enough_are_read_from_a_quota_refusal() -> None
     refusal = read_refusal(REFUSED)
     assert refusal
     assert refusal.wanted == {"pods": 4, "requests.cpu": 2500}
+
+
+def test_the_event_of_a_request_that_waits_says_so_and_demands_the_same() -> None:
+    """A tenant read that an object was forbidden which had been created."""
+    counts = "requested: services=1, used: services=2"
+    refused = f'services "w1" is forbidden: exceeded quota: lcluster, {counts}, limited: services=0'
+    told = waiting_message(refused)
+    assert told == (
+        'services "w1" waits until this namespace has a larger share of the total, '
+        f"{counts}, share: services=0"
+    )
+    assert read_refusal(told) == read_refusal(refused)
+    assert read_refusal(waiting_message(REFUSED)) == read_refusal(REFUSED)
 
 
 @pytest.mark.parametrize(

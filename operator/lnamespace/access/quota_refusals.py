@@ -14,8 +14,10 @@ REQUEST_COMPONENT = "lcluster-gateway"
 _LONGEST = 4096
 """Characters of a refusal. Tenants write such texts too, of any length."""
 
+_EXCEEDED = f"exceeded quota: {SHARE_QUOTA}"
+_WAITS = "waits until this namespace has a larger share of the total"
 _REFUSAL = re.compile(
-    rf"exceeded quota: {SHARE_QUOTA}, requested: (\S+), used: (\S+), limited: (\S+)"
+    rf"(?:{_EXCEEDED}|{_WAITS}), requested: (\S+), used: (\S+), (?:limited|share): (\S+)"
 )
 
 
@@ -33,8 +35,20 @@ class ShareRefusal:
         return {each: amount + self.used[each] for each, amount in found if each in self.used}
 
 
+def waiting_message(message: str) -> str:
+    """Return the refusal of a share's ResourceQuota in words for a request that waits.
+
+    Whoever reads the Event may have been told that the object was created.
+    """
+    waits = message.replace(f"is forbidden: {_EXCEEDED}", _WAITS).replace(_EXCEEDED, _WAITS)
+    return waits.replace(", limited: ", ", share: ")
+
+
 def read_refusal(message: str) -> ShareRefusal | None:
-    """Parse the refusal of a share's ResourceQuota; None if the message is about something else."""
+    """Parse the refusal of a share's ResourceQuota, or the words of a request that waits for it.
+
+    None if the message is about something else.
+    """
     found = _REFUSAL.search(message) if len(message) <= _LONGEST else None
     if found is None:
         return None

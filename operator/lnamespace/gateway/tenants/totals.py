@@ -18,6 +18,7 @@ from lnamespace.access.quota_refusals import (
     REQUEST_COMPONENT,
     ShareRefusal,
     read_refusal,
+    waiting_message,
 )
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.upstream.requests import Upstream
@@ -142,7 +143,10 @@ async def send_within_total(
 
 
 async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
-    """Create the Event of a refusal for the controller, as Kubernetes' controllers do."""
+    """Create the Event of a refusal for the controller, as Kubernetes' controllers do.
+
+    The tenant reads it too, and nothing has failed yet.
+    """
     namespace = call.view.namespace_up(call.request.namespace)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     quota = {"apiVersion": "v1", "kind": RESOURCE_QUOTA.kind, "name": SHARE_QUOTA}
@@ -150,8 +154,8 @@ async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
         "metadata": {"generateName": f"{SHARE_QUOTA}.", "namespace": namespace},
         "involvedObject": quota | {"namespace": namespace},
         "reason": REFUSAL_REASON,
-        "message": message[:1024],
-        "type": "Warning",
+        "message": waiting_message(message)[:1024],
+        "type": "Normal",
         "source": {"component": REQUEST_COMPONENT},
         "firstTimestamp": now,
         "lastTimestamp": now,
