@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import binaries, components, pki, processes
 from .binaries import Executables
-from .components import Layout, Ports
+from .components import AUDIT_POLICY, CHOSEN_CONTROLLERS, Layout, Ports
 from .console import ClusterError, say
 from .versions import REPOSITORY, Release, release
 
@@ -167,7 +167,8 @@ def _check_usable(directory: Path) -> None:
         raise ClusterError(f"{directory} has a colon, which KUBECONFIG cannot hold: use another")
     if directory.exists() and not directory.is_dir():
         raise ClusterError(f"{directory} is a file: give --dir a folder that is new or empty")
-    if directory.exists() and any(directory.iterdir()) and not (directory / MARKER).is_file():
+    found = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
+    if MARKER not in found and found - {AUDIT_POLICY, CHOSEN_CONTROLLERS}:
         raise ClusterError(
             f"{directory} has other files in it: give --dir one that is new or empty"
         )

@@ -27,6 +27,8 @@ CONTROLLERS = (
     "serviceaccount-token-controller",
     "validatingadmissionpolicy-status-controller",
 )
+AUDIT_POLICY, CHOSEN_CONTROLLERS = "audit-policy.yaml", "controllers"
+"""Files that people put into the folder of a cluster before it is made."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,12 @@ class Layout:
     @property
     def audit_policy(self) -> Path:
         """Return the audit policy of the API server, if there is such a file."""
-        return self.directory / "audit-policy.yaml"
+        return self.directory / AUDIT_POLICY
 
     @property
     def controllers(self) -> str:
         """Return the controllers that run: those of the file ``controllers``, if there is one."""
-        file = self.directory / "controllers"
+        file = self.directory / CHOSEN_CONTROLLERS
         return file.read_text().strip() if file.exists() else ",".join(CONTROLLERS)
 
     def identities(self) -> dict[str, str]:
