@@ -342,6 +342,20 @@ def test_the_notes_name_the_commands_that_remove_objects_outside_the_chart(
     assert "kubectl delete namespace ours" in told
 
 
+def test_the_notes_name_the_gateway_where_it_runs_or_has_to_be_run(cluster: Cluster) -> None:
+    """They named all other processes."""
+    run = "service-account-kubeconfig.sh ours lnamespace-gateway) lnamespace gateway\n"
+    rollout = "rollout status deployment/lnamespace-gateway\n"
+    there = ("--set=gateway.enabled=true", "--set=gateway.host=lclusters.example.com")
+    for flags, parts in (
+        ((), set()),
+        (there, {rollout}),
+        ((*there, "--set=gateway.deploy=false"), {run}),
+    ):
+        told = notes(cluster, *flags)
+        assert {part for part in (run, rollout) if part in told} == parts, told
+
+
 def test_the_notes_warn_that_an_image_without_a_registry_must_be_on_the_nodes(
     cluster: Cluster,
 ) -> None:
