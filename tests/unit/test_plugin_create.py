@@ -122,6 +122,14 @@ def test_a_cluster_that_could_not_reach_something_else_is_not_called_unreachable
     assert capfd.readouterr().err == said
 
 
+@pytest.mark.parametrize("kind", ["LNamespaces", "LClusters"])
+def test_an_unreachable_webhook_is_told_in_words_that_are_true_for_both_kinds(kind: str) -> None:
+    """Who created an LCluster read about LNamespaces only."""
+    name = "lclusters-people.lnamespace-webhook.tenancy.loblaw.digital"
+    said = f'Error from server (InternalError): failed calling webhook "{name}": refused'
+    assert kind in str(Reply(1, "", said).failure()).splitlines()[1]
+
+
 DENIED = (
     "ValidatingAdmissionPolicy '{0}-lnamespaces' with binding '{0}-lnamespaces' denied request: "
 )

@@ -141,12 +141,30 @@ def test_describe_shows_the_address_and_the_members_of_an_lcluster(
         "Name:        acme",
         "Address:     https://gateway.example.com/clusters/acme",
         "Namespaces:  4",
+        "Suspended:   <none>",
+        "Revoked:     <none>",
+        "Quota:       <none>",
         "Deletion:    Delete, protected",
         "Ready:       True",
     ):
         assert f"{line}\n" in page
     assert "works in the LCluster" in page
     assert "LNamespace" not in page
+
+
+def test_describe_shows_what_restricts_an_lcluster() -> None:
+    spec = ACME["spec"] | {
+        "suspend": "ReadOnly",
+        "revokedCredentials": ["JTI=1", "X509SHA256=2"],
+        "quota": {"services": "6", "pods": "10"},
+    }
+    page = lcluster_page(ACME | {"spec": spec}, Caller("ulla", ()), NOW, colour=False)
+    for line in (
+        "Suspended:   ReadOnly",
+        "Revoked:     2 (spec.revokedCredentials)",
+        "Quota:       pods=10, services=6",
+    ):
+        assert f"{line}\n" in page
 
 
 @pytest.mark.parametrize(

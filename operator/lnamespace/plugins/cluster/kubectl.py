@@ -34,9 +34,9 @@ BASE_PATHS = FileCache("base-paths", 6 * 3600)
 UNNAMED = "no LCluster is named by the host or the path"  # the gateway's words
 SERVER = "--server="
 NO_WEBHOOK = (
-    "LNamespaces can be neither created nor changed while their webhook does not answer, but for "
-    "taking users off the list. All else works as before. Try again in a minute, or tell your "
-    "platform team."
+    "LNamespaces and LClusters can be neither created nor changed while their webhook does not "
+    "answer, but for taking users off the list. All else works as before. Try again in a minute, "
+    "or tell your platform team."
 )
 # Where kubectl got no answer, it says one of these; and asks this server if it has no kubeconfig.
 UNREACHED = (

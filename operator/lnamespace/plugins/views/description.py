@@ -81,11 +81,14 @@ def lnamespace_page(lns: Object, me: Caller, now: datetime, colour: bool) -> str
 
 def lcluster_page(lcluster: Object, me: Caller, now: datetime, colour: bool) -> str:
     """Return the whole page of an LCluster."""
-    status = lcluster.get("status", {})
+    spec, status = lcluster["spec"], lcluster.get("status", {})
+    revoked, quota = len(spec.get("revokedCredentials") or ()), spec.get("quota") or {}
     facts = {
         "Address": str(status.get("address") or "<none>"),
         "Namespaces": str(status.get("namespaces") or 0),
-        "Suspended": str(lcluster["spec"].get("suspend") or "<none>"),
+        "Suspended": str(spec.get("suspend") or "<none>"),
+        "Revoked": f"{revoked} (spec.revokedCredentials)" if revoked else "<none>",
+        "Quota": ", ".join(f"{each}={quota[each]}" for each in sorted(quota)) or "<none>",
     }
     return _page(lcluster, now, colour, facts, MEANING_IN_LCLUSTER) + _next(lcluster, me, now)
 
