@@ -152,6 +152,21 @@ def test_describe_shows_the_address_and_the_members_of_an_lcluster(
     assert "LNamespace" not in page
 
 
+def test_the_ledger_of_an_lcluster_shows_the_payers_of_its_namespaces(
+    kubectl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that lc/acme was no LNamespace."""
+    charged = [{"name": "acme-shop", "uid": "u", "created": "2026-06-01T11:56:00Z"}]
+    status = ACME["status"] | {"charged": charged, "recorded": {"generation": 1}}
+    kubectl.with_name("kubectl.object").write_text(json.dumps(ACME | {"status": status}))
+    assert run_subcommand(["ledger", "lc/acme"]) == 0
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.startswith("NAMESPACE   SINCE")
+    assert line.startswith("acme-shop")
+    assert "R-42" in line
+    assert kubectl.with_name("kubectl.asked").read_text().startswith(f"get --raw {PATH}\n")
+
+
 def test_describe_shows_what_restricts_an_lcluster() -> None:
     spec = ACME["spec"] | {
         "suspend": "ReadOnly",

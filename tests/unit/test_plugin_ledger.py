@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.ledger.commands import output
-from lnamespace.plugins.views.ledger import as_json, harmless, payments, table, write_csv
+from lnamespace.plugins.views.ledger import (
+    as_json,
+    charged_namespaces,
+    harmless,
+    payments,
+    table,
+    write_csv,
+)
 
 PRESENT = {
     "costCenter": "2",
@@ -122,13 +129,13 @@ def test_a_long_text_is_cut_in_the_table() -> None:
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=2))
 def test_texts_are_preserved_in_json_output(text: str, labels: dict[str, str]) -> None:
     rows = payments(lns(5, **PRESENT | {"costCenter": text, "labels": labels}), ())
-    (found,) = json.loads(as_json("a", rows))
+    (found,) = json.loads(as_json(rows))
     assert (found["cost_center"], found["labels"]) == (text, labels)
-    assert as_json("a", rows).isascii()
+    assert as_json(rows).isascii()
 
 
 def read_back(text: str, capsys: pytest.CaptureFixture[str], *, exact: bool) -> str:
-    write_csv("a", payments(lns(5, **PRESENT | {"costCenter": text}), ()), exact)
+    write_csv(payments(lns(5, **PRESENT | {"costCenter": text}), ()), exact)
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out, newline=""))
     assert json.loads(row["labels"]) == {"product": "checkout"}
     return row["cost_center"]
@@ -150,3 +157,30 @@ def test_csv_output_can_be_parsed_by_a_csv_reader(
 @given(st.text(alphabet="'=-\t\n;a", max_size=6) | st.text())
 def test_cells_are_escaped_as_the_ledger_command_does(text: str) -> None:
     assert harmless(text) == output.harmless(text)
+
+
+def test_the_payers_of_an_lcluster_are_shown_for_each_of_its_namespaces() -> None:
+    """A namespace costs from its creation on; who paid before that did not pay for it."""
+    lcluster = lns(5, **PRESENT, superseded=[FORMER])
+    lcluster["status"]["charged"] = [
+        {"name": "a-old", "uid": "v", "created": "2026-05-20T12:00:00Z"},
+        {"name": "a-new", "uid": "w", "created": "2026-07-01T12:00:00Z"},
+    ]
+    waits = record(lnamespaceUID="w", generation=5, validFrom="2026-07-01T12:00:00Z")
+    rows = [row for each in charged_namespaces(lcluster) for row in payments(each, [waits])]
+    assert [(row.namespace, row.since, row.texts["cost_center"], row.ledger) for row in rows] == [
+        ("a-old", "2026-05-20T12:00:00Z", "1", "written"),
+        ("a-old", "2026-06-01T12:00:00.123456Z", "2", "written"),
+        ("a-new", "2026-07-01T12:00:00Z", "2", "waiting"),
+    ]
+    shown = table(rows, named=True).splitlines()
+    assert shown[0].split()[:2] == ["NAMESPACE", "SINCE"]
+    assert shown[3].split()[:3] == ["a-new", "2026-07-01T12:00:00Z", "2"]
+
+
+def test_an_lcluster_without_provenance_or_namespaces_has_a_ledger() -> None:
+    lcluster = lns(costCenter="1")
+    assert not list(charged_namespaces(lcluster))
+    lcluster["status"] = {"charged": [{"name": "a-b", "uid": "v"}]}
+    (each,) = charged_namespaces(lcluster)
+    assert [(row.namespace, row.since) for row in payments(each, None)] == [("a-b", "")]

@@ -29,8 +29,8 @@ Examples:
   # As a sudoer who is no manager
   kubectl sudo lns grant team-a --user bob@example.com
 
-NAME is an LNamespace; describe, grant, revoke, extend, leave, prune and set take lc/NAME for an
-LCluster.
+NAME is an LNamespace; describe, grant, revoke, extend, leave, prune, set and ledger take lc/NAME
+for an LCluster.
 
 See also: kubectl create lns --help, kubectl create lcluster --help, kubectl sudo --help
 
@@ -203,11 +203,13 @@ Usage:
 
 LEDGER = """\
 Show who pays for an LNamespace, since when, by whose word and why; with former payers as long as
-the cluster knows them. The whole history is in the ledger: lnamespace ledger show.
+the cluster knows them. The whole history is in the ledger: lnamespace ledger show. Of an LCluster
+it shows the payers of each of its namespaces.
 
 Examples:
   kubectl lns ledger team-a
   kubectl lns ledger team-a -o csv
+  kubectl lns ledger lc/acme
 
 Options:
     -o, --output=table:

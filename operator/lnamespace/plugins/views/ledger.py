@@ -1,4 +1,4 @@
-"""`kubectl lns ledger`: who pays for an LNamespace, since when, and by whose word."""
+"""`kubectl lns ledger`: who pays for an LNamespace or an LCluster, since when, by whose word."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 from lnamespace.plugins.cluster.kubectl import Call, Kubectl, missing
 from lnamespace.plugins.model.api_group import api_version
-from lnamespace.plugins.model.lnamespaces import Object, read_name
+from lnamespace.plugins.model.lnamespaces import LCLUSTER, Object, name_of, read_target
 from lnamespace.plugins.model.lnamespaces import path as path_of
 from lnamespace.plugins.model.times import format_instant, read_instant
 from lnamespace.plugins.runtime.errors import UsageError
@@ -19,6 +19,7 @@ from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
     from typing import Any
 
 HEADER = ("SINCE", "COST CENTER", "OWNER", "TEAM", "ENVIRONMENT", "LABELS", "BY", "WHY", "LEDGER")
@@ -29,20 +30,23 @@ def show_ledger(arguments: Arguments) -> int:
     if len(arguments.words) != 2:
         raise UsageError("exactly one NAME is required")
     output = one_of(arguments, "output", ("table", "csv", "json", ""), "")
-    name = read_name(arguments.words[1])
+    kind, name = read_target(arguments.words[1])
     kubectl = Kubectl(arguments.connection)
-    found = kubectl.start_get(path_of(name))
+    found = kubectl.start_get(path_of(name, kind))
     outbox = kubectl.start_get(f"/apis/{api_version()}/billingrecords")
     reply, records = found.reply(), _records(outbox)
     if reply.code:
-        raise missing(reply, kubectl, name)
-    rows = payments(reply.document(), records)
+        raise missing(reply, kubectl, name, kind)
+    document = reply.document()
+    of_lcluster = kind == LCLUSTER
+    paid = charged_namespaces(document) if of_lcluster else [document]
+    rows = [row for each in paid for row in payments(each, records)]
     if output == "json":
-        print(as_json(name, rows))
+        print(as_json(rows))
     elif output == "csv":
-        write_csv(name, rows, arguments.switch("exact"))
+        write_csv(rows, arguments.switch("exact"))
     else:
-        print(table(rows), end="")
+        print(table(rows, named=of_lcluster), end="")
         _remark(rows)
     return 0
 
@@ -56,8 +60,13 @@ def _records(outbox: Call) -> list[Object] | None:
     return items
 
 
-def table(rows: Iterable[Payment]) -> str:
-    """Return a table for people, the present payment last; long texts are cut."""
+def table(rows: Iterable[Payment], named: bool = False) -> str:
+    """Return a table for people, the present payment last; long texts are cut.
+
+    `named` puts the namespaces first.
+    """
+    if named:
+        return render(("NAMESPACE", *HEADER), [(row.namespace, *_row(row)) for row in rows])
     return render(HEADER, [_row(row) for row in rows])
 
 
@@ -79,7 +88,7 @@ def _remark(rows: Sequence[Payment]) -> None:
         say("recorded: whether the database has it, only who may list billingrecords can see")
 
 
-def write_csv(name: str, rows: Iterable[Payment], exact: bool = False) -> None:
+def write_csv(rows: Iterable[Payment], exact: bool = False) -> None:
     """Write CSV in which no spreadsheet runs a formula; with `exact`, unchanged cells."""
     # A terminal would obey control characters of a cell; a file or a pipe gets them unchanged.
     shown = printable if sys.stdout.isatty() else str
@@ -87,7 +96,7 @@ def write_csv(name: str, rows: Iterable[Payment], exact: bool = False) -> None:
     writer = csv.writer(sys.stdout, quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     for row in rows:
-        writer.writerow([shown(safe(cell)) for cell in cells(name, row)])
+        writer.writerow([shown(safe(cell)) for cell in cells(row)])
 
 
 SOURCES = {
@@ -133,6 +142,7 @@ class Payment(NamedTuple):
     `recorded` where it may not be asked whether it is written.
     """
 
+    namespace: str
     since: str
     generation: int
     present: bool
@@ -149,6 +159,42 @@ class Payment(NamedTuple):
         return SOURCES.get(self.source, self.source).replace("{group}", self.group)
 
 
+def charged_namespaces(lcluster: Object) -> Iterable[Object]:
+    """Yield the namespaces of an LCluster that are in the ledger, as LNamespaces that it pays for.
+
+    The ledger has them so, by their names in the platform's cluster.
+    """
+    billing, status = lcluster["spec"].get("billing") or {}, lcluster.get("status", {})
+    for namespace in status.get("charged") or ():
+        metadata = {**lcluster["metadata"], "name": namespace["name"], "uid": namespace.get("uid")}
+        spec = {"billing": _billing_since(billing, read_instant(namespace.get("created")))}
+        yield {"metadata": metadata, "spec": spec, "status": status}
+
+
+def _billing_since(billing: Mapping[str, Any], created: datetime | None) -> dict[str, Any]:
+    """Return the billing of a namespace, for which nobody paid before it was created."""
+    charges = [*(billing.get("superseded") or ()), billing]
+    ends = [*(_begin(charge) for charge in charges[1:]), None]
+    *former, present = (
+        _clipped(charge, created)
+        for charge, end in zip(charges, ends, strict=True)
+        if not (created and end and end <= created)
+    )
+    return present | {"superseded": former}
+
+
+def _clipped(charge: Mapping[str, Any], created: datetime | None) -> dict[str, Any]:
+    begin = _begin(charge)
+    if not (created and begin and begin < created):
+        return dict(charge)
+    provenance = charge["provenance"] | {"effectiveAt": format_instant(created)}
+    return {**charge, "provenance": provenance}
+
+
+def _begin(charge: Mapping[str, Any]) -> datetime | None:
+    return read_instant((charge.get("provenance") or {}).get("effectiveAt"))
+
+
 def payments(lns: Object, records: Iterable[Object] | None) -> list[Payment]:
     """Return all payments that are known, the oldest first.
 
@@ -159,14 +205,15 @@ def payments(lns: Object, records: Iterable[Object] | None) -> list[Payment]:
     recorded = int((lns.get("status", {}).get("recorded") or {}).get("generation") or 0)
     own = [r["spec"] for r in records or () if r["spec"].get("lnamespaceUID") == _uid(lns)]
     paid = [spec for spec in own if spec.get("operation") != "ENDING"]
-    waiting = {int(spec.get("generation") or 0): _waiting(spec) for spec in paid}
+    name = name_of(lns)
+    waiting = {int(spec.get("generation") or 0): _waiting(name, spec) for spec in paid}
     known = [*(billing.get("superseded") or ()), billing]
     for charge in known:
         generation = _generation(charge, lns)
         state = "due" if generation > recorded else "recorded" if records is None else "written"
         if generation in waiting:
             state = "waiting"
-        waiting[generation] = _charged(charge, generation, charge is billing, state)
+        waiting[generation] = _charged(name, charge, generation, charge is billing, state)
     return [waiting[generation] for generation in sorted(waiting)]
 
 
@@ -179,9 +226,12 @@ def _generation(charge: Mapping[str, Any], lns: Object) -> int:
     return int(provenance.get("generation") or lns["metadata"].get("generation") or 0)
 
 
-def _charged(charge: Mapping[str, Any], generation: int, present: bool, state: str) -> Payment:
+def _charged(
+    name: str, charge: Mapping[str, Any], generation: int, present: bool, state: str
+) -> Payment:
     provenance = charge.get("provenance") or {}
     return Payment(
+        name,
         str(provenance.get("effectiveAt") or ""),
         generation,
         present,
@@ -194,8 +244,9 @@ def _charged(charge: Mapping[str, Any], generation: int, present: bool, state: s
     )
 
 
-def _waiting(spec: Mapping[str, Any]) -> Payment:
+def _waiting(name: str, spec: Mapping[str, Any]) -> Payment:
     return Payment(
+        name,
         str(spec.get("validFrom") or ""),
         int(spec.get("generation") or 0),
         False,
@@ -212,10 +263,10 @@ def _texts(charge: Mapping[str, Any]) -> dict[str, str]:
     return {column: str(charge.get(field) or "") for column, field in TEXTS.items()}
 
 
-def columns(name: str, row: Payment) -> dict[str, Any]:
+def columns(row: Payment) -> dict[str, Any]:
     """Return a payment by the names that the ledger's columns have, in their order."""
     values = (
-        name,
+        row.namespace,
         row.since,
         *row.texts.values(),
         dict(row.labels),
@@ -229,16 +280,16 @@ def columns(name: str, row: Payment) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def as_json(name: str, rows: Iterable[Payment]) -> str:
+def as_json(rows: Iterable[Payment]) -> str:
     """Return JSON: exact, and in ASCII, because a terminal may act upon other characters."""
-    return json.dumps([columns(name, row) for row in rows], indent=4)
+    return json.dumps([columns(row) for row in rows], indent=4)
 
 
-def cells(name: str, row: Payment) -> list[str]:
+def cells(row: Payment) -> list[str]:
     """Return the columns as text, what is no text as JSON."""
     return [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-        for value in columns(name, row).values()
+        for value in columns(row).values()
     ]
 
 
