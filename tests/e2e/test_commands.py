@@ -20,6 +20,7 @@ from tests.e2e.support.tenants import Tenants, ending, group, soon
 from tests.e2e.support.waiting import eventually
 
 QUALIFIED = f"lnamespace.{GROUP}"
+KUBERC_ON = 34  # kubectl 1.34 is the first that reads a kuberc
 
 
 @pytest.fixture(scope="module")
@@ -499,6 +500,43 @@ def test_the_plugin_reads_and_writes_qualified_names_as_kubectl_does(
     found = yaml.safe_load(alice.kubectl("lns", "list", "-o", "yaml").ok())
     assert described in found["items"]
     assert mine not in alice.kubectl("lns", "list", "-l", "no=where").ok()
+
+
+KUBERC = {
+    "get": {"output": "wide", "watch": "true", "selector": "no=where"},
+    "create": {"output": "yaml", "selector": "no=where", "recursive": "true"},
+    "replace": {"output": "yaml", "recursive": "true"},
+    "config view": {"minify": "true", "output": "yaml"},
+    "auth whoami": {"output": "yaml"},
+}
+
+
+def test_all_plugins_work_with_defaults_in_a_kuberc(
+    alice: Person, mine: str, tenants: Tenants, tmp_path: Path
+) -> None:
+    """Each of them ended with `--raw and --output are mutually exclusive`."""
+    kuberc = tmp_path / "kuberc"
+    defaults = [
+        {"command": command, "options": [{"name": n, "default": d} for n, d in options.items()]}
+        for command, options in KUBERC.items()
+    ]
+    head = {"apiVersion": "kubectl.config.k8s.io/v1beta1", "kind": "Preference"}
+    kuberc.write_text(json.dumps({**head, "defaults": defaults, "aliases": []}))
+
+    def kubectl(*words: str) -> str:
+        return alice.run("kubectl", *words, KUBERC=str(kuberc)).ok()
+
+    name = tenants.name("defaults")
+    assert kubectl("create", "lns", name) == f"{QUALIFIED}/{name} created\n"
+    assert mine in kubectl("lns", "list")
+    assert f"Name:        {mine}" in kubectl("lns", "describe", mine)
+    assert "May charge: unallocated" in kubectl("lns", "whoami")
+    assert kubectl("lns", "grant", mine, "--user=erin") == f"{mine}: erin is now a user\n"
+    assert kubectl("lns", "revoke", mine, "erin") == f"{mine}: erin is no longer a user\n"
+    # What the user runs under sudo has their defaults, as without it.
+    version = json.loads(kubectl("version", "--client", "-o", "json"))["clientVersion"]
+    told = alice.run("kubectl", "sudo", "-n", mine, "get", "--raw", "/version", KUBERC=str(kuberc))
+    assert (told.code == 1) is (int(version["minor"]) >= KUBERC_ON)
 
 
 def test_create_works_under_all_of_its_names(alice: Person, tenants: Tenants) -> None:

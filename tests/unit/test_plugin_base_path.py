@@ -8,6 +8,8 @@ import pytest
 from lnamespace.gateway import refusals
 from lnamespace.plugins.cluster.kubectl import UNNAMED, Kubectl
 
+from tests.unit.support.kubectl import asked
+
 GATEWAY = "https://gateway.example.com/clusters/acme"
 UNNAMED_ERROR = f"Error from server (NotFound): the server could not find it: {UNNAMED}; use"
 KUBECTL = """#!/bin/sh
@@ -33,7 +35,8 @@ class Server:
 
     @property
     def asked(self) -> list[str]:
-        return self.path.with_name("kubectl.asked").read_text().splitlines()
+        lines = self.path.with_name("kubectl.asked").read_text().splitlines()
+        return [asked(line) for line in lines]
 
 
 @pytest.fixture

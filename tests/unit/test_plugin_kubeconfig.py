@@ -15,6 +15,8 @@ from lnamespace.plugins.commands.lns import run_subcommand
 from lnamespace.plugins.kubeconfig.gateway import GatewayAddress, by_name, by_path, lcluster_of
 from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
 
+from tests.unit.support.kubectl import asked
+
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 SERVER = "https://gateway.example.com/clusters/acme"
 LCLUSTER: dict[str, Any] = {
@@ -353,8 +355,7 @@ def test_a_created_lcluster_has_a_usable_context_when_the_command_returns(
         },
     }
     assert kubectl.written == [SET_CLUSTER, SET_CONTEXT]
-    assert kubectl.asked[-1].startswith("get --raw ")
-    assert kubectl.asked[-1].endswith("/api/v1/namespaces?limit=1 --context=acme")
+    assert asked(kubectl.asked[-1]) == "get --raw /api/v1/namespaces?limit=1 --context=acme"
     out, err = capfd.readouterr()
     assert out == "created\n"
     assert "Use it with: kubectl --context acme get ns" in err

@@ -11,6 +11,8 @@ import pytest
 from lnamespace.plugins.commands.sudo import SudoCommand, parse, sudoer_flags
 from lnamespace.plugins.runtime.errors import PluginError
 
+from tests.unit.support import kubectl
+
 MASTERS = ("--as=alice", "--as-group=system:masters")
 GATEWAY = "https://gateway.example.com/clusters/acme"
 NO_LNAMESPACES = "Error from server (NotFound): the server could not find the requested resource"
@@ -130,7 +132,7 @@ def test_sudo_does_not_impersonate_system_masters_outside_an_lcluster(
 def test_sudo_of_an_lnamespace_sends_no_additional_requests(cluster: Cluster) -> None:
     asked = cluster(groups=("devs",), found=lnamespace("alice"))
     assert sudoer_flags(command("-n", "prod", "get", "pods"))[1] == "--as-group=prod-sudoers"
-    assert sorted(asked.read_text().splitlines()) == [
+    assert sorted(kubectl.asked(line) for line in asked.read_text().splitlines()) == [
         "auth whoami -o json",
         "get --raw /apis/tenancy.loblaw.digital/v1beta1/lnamespaces/prod",
     ]

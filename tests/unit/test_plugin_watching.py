@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lnamespace.plugins.cluster import watching
 from lnamespace.plugins.cluster.kubectl import Kubectl
+from lnamespace.plugins.cluster.waiting import wait_ready
 from lnamespace.plugins.cluster.watching import FAILURES_MAX, changes, observe
 from lnamespace.plugins.commands.lns import FLAGS
 from lnamespace.plugins.runtime.errors import PluginError
@@ -29,6 +30,7 @@ while [ ! -f "{folder}/$kind.$number" ] && [ $number -gt 0 ]; do number=$((numbe
 [ -f "{folder}/$kind.$number" ] || exit 0
 . "{folder}/$kind.$number"
 """
+UNANSWERED = "Unable to connect to the server"
 GONE = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
 
 
@@ -176,9 +178,21 @@ def test_waiting_pauses_between_watches_that_end_immediately(
     cluster: Cluster, slept: list[float]
 ) -> None:
     cluster.answer("get", then="echo 'Unable to connect to the server' >&2; exit 1")
-    states = observe(Kubectl(), "a", time.monotonic() + 3600)
-    assert list(islice(states, 8)) == [None] * 8
+    states = list(islice(observe(Kubectl(), "a", time.monotonic() + 3600), 15))
+    assert states[::2] == [None] * 8
+    assert [str(state) for state in states[1::2]] == [UNANSWERED] * 7
     assert slept == [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "somebody waits, so not for long"
+
+
+def test_waiting_in_vain_ends_with_what_kubectl_said(cluster: Cluster) -> None:
+    """It said `the operator has not looked at it yet`, which nobody had asked."""
+    cluster.answer("watch", then="echo 'error: something else' >&2; exit 1")
+    cluster.answer("get", then="echo 'Unable to connect to the server' >&2; exit 1")
+    with pytest.raises(PluginError) as told:
+        wait_ready(Kubectl(), "a", 1)
+    assert str(told.value).startswith(
+        f'LNamespace "a" is not ready after 1s: its status cannot be read: {UNANSWERED}\n'
+    )
 
 
 def test_waiting_ends_if_the_lnamespace_was_deleted_between_two_watches(

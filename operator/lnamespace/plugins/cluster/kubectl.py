@@ -27,6 +27,19 @@ if TYPE_CHECKING:
     from lnamespace.plugins.model.subjects import Caller
 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+# kubectl's own defaults, said to it: the user's kuberc may have others, such as `output: wide` of
+# `get`, and what answers one path refuses most of them.
+DEFAULTS = {
+    "get": (
+        "--output=",
+        "--selector=",
+        "--watch=false",
+        "--watch-only=false",
+        "--output-watch-events=false",
+    ),
+    "create": ("--output=", "--selector=", "--edit=false", "--recursive=false"),
+    "replace": ("--output=", "--recursive=false"),
+}
 ANSWER_SHOWN = 100  # characters to show of an answer that is not JSON
 REFUSED = "Error from server ("  # and a reason, and a closing bracket
 NO_SUCH_API = "the server could not find the requested resource"
@@ -241,7 +254,7 @@ class Kubectl(NamedTuple):
 
     def _start_at(self, verb: str, path: str, body: object) -> Call:
         from_input = () if body is None else ("-f", "-")
-        return self.start(verb, "--raw", path, *from_input, body=body)
+        return self.start(verb, "--raw", path, *from_input, *DEFAULTS[verb], body=body)
 
     def _find_base_path(self) -> str:
         """Return the path of the server's address; empty if it has none."""

@@ -90,7 +90,9 @@ def wait_ready(
     try:
         for lns in observe(kubectl, name, started + timeout, kind):
             now = time.monotonic()
-            if lns is not None:
+            if isinstance(lns, PluginError):
+                state = Readiness(False, "", f"its status cannot be read: {lns}")
+            elif lns is not None:
                 before, state = state, readiness(lns)
                 if state.ready:
                     return lns

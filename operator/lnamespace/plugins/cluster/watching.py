@@ -10,7 +10,7 @@ import os
 import select
 import time
 
-from lnamespace.plugins.cluster.kubectl import Kubectl, Reply, base_path
+from lnamespace.plugins.cluster.kubectl import DEFAULTS, Kubectl, Reply, base_path
 from lnamespace.plugins.model.lnamespaces import (
     LNAMESPACE,
     Object,
@@ -53,8 +53,11 @@ class WatchBackoff:
 
 def observe(
     kubectl: Kubectl, name: str, deadline: float, kind: ResourceKind = LNAMESPACE
-) -> Iterator[Object | None]:
-    """Yield every state of the object until the deadline, and None each second in between."""
+) -> Iterator[Object | KubectlError | None]:
+    """Yield every state of the object until the deadline, and None each second in between.
+
+    Where a watch has ended and the object cannot be read either, yield the error.
+    """
     backoff, version = WatchBackoff(), ""
     while (left := deadline - time.monotonic()) > 0:
         query = f"?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={int(left) + 1}"
@@ -77,7 +80,9 @@ def observe(
         if reply.reason == "NotFound":
             raise _deleted(name, kind)
         version = ""
-        if not reply.code:
+        if reply.code:
+            yield reply.failure()
+        else:
             lns: Object = reply.document()
             version = _version(lns)
             yield lns
@@ -158,7 +163,8 @@ def _events(kubectl: Kubectl, path_and_query: str, deadline: float) -> Iterator[
 
     """
     asked = base_path(kubectl.connection) + path_and_query
-    process = Process([executable(), "get", "--raw", asked, *kubectl.connection])
+    command = [executable(), "get", "--raw", asked, *DEFAULTS["get"], *kubectl.connection]
+    process = Process(command)
     ended = False
     try:
         for event in _read(process, deadline):

@@ -72,10 +72,10 @@ def start(arguments: Arguments) -> Process:
     """Start `kubectl create`, whose messages and exit code are the user's."""
     how = dry_run(arguments)
     command = [executable(), "create", "-f", "-", f"--dry-run={how}"]
+    # Said even where it is kubectl's default: the user's kuberc may have another one.
+    command += (f"--output={arguments.one('output')}", "--selector=", "--edit=false")
     if how == "client":  # else it asks the API server twice whether that could check the object
         command.append("--validate=false")
-    if output := arguments.one("output"):
-        command.append(f"--output={output}")
     return Process([*command, *arguments.connection], fed=True, shows=True)
 
 

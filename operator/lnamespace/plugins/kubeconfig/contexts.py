@@ -90,7 +90,8 @@ def _mine_served(reply: Reply) -> Object:
 
 def start_view(connection: tuple[str, ...]) -> Call:
     """Begin to read the kubeconfig; kubectl leaves out its secrets."""
-    return Kubectl(_files(connection)).start("config", "view", "-o", "json")
+    whole = "--minify=false"  # by default, unless the user's kuberc has another
+    return Kubectl(_files(connection)).start("config", "view", "-o", "json", whole)
 
 
 def _files(connection: tuple[str, ...]) -> tuple[str, ...]:
