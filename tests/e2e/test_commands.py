@@ -6,6 +6,7 @@ import select
 import shlex
 import signal
 import subprocess
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ import yaml
 from tests.e2e.support.api import GROUP, Api, ns_path
 from tests.e2e.support.commands import environment
 from tests.e2e.support.people import People, Person, Who
+from tests.e2e.support.pods import in_container
 from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.rights import Rights
-from tests.e2e.support.tenants import Tenants, ending, group, soon
+from tests.e2e.support.tenants import Tenants, ending, group, service_account, soon
 from tests.e2e.support.waiting import eventually
 
 QUALIFIED = f"lnamespace.{GROUP}"
@@ -321,6 +323,37 @@ def test_a_mistyped_command_is_reported_by_kubectl_itself(alice: Person, mine: s
     told = alice.kubectl("sudo", "-n", mine, "gett", "pods").refused()
     assert 'unknown command "gett"' in told
     assert "--as" not in told
+
+
+def test_sudo_in_a_pod_uses_the_account_of_the_pod(
+    people: People, tenants: Tenants, tmp_path: Path, rights: Rights
+) -> None:
+    """The refusal was `The connection to the server localhost:8080 was refused`."""
+    name = tenants.make("in-a-pod", users=["alice"])
+    bot = people.account(name, "bot")
+    tenants.edit(name, sudoers=[service_account(name, "bot")])
+    eventually(lambda: rights.sudoes(bot.who, name))
+    config = yaml.safe_load(bot.kubeconfig.read_text())
+    cluster, login = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "token").write_text(login["token"])
+    (files / "ca.crt").write_bytes(b64decode(cluster["certificate-authority-data"]))
+    (files / "namespace").write_text(name)
+    host, _, port = cluster["server"].removeprefix("https://").rpartition(":")
+    pod = {"KUBECONFIG": "", "HOME": str(tmp_path)}
+    pod |= {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+
+    def kubectl(*words: str) -> str:
+        return bot.run(*in_container(files), "kubectl", *words, **pod).ok()
+
+    assert kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}") == bot.name
+    quota = ("create", "quota", "small", "--hard=pods=3")
+    assert kubectl("sudo", *quota) == "resourcequota/small created\n"
+    assert "small" in kubectl("sudo", "-n", name, "get", "quota")
+    granted = kubectl("sudo", "lns", "grant", name, "--user=erin")
+    assert granted == f"{name}: erin is now a user\n"
+    assert not (tmp_path / ".cache/lnamespace/sudo").exists(), "it would be of any account"
 
 
 def test_a_refused_sudo_names_the_reason_and_the_remedy(

@@ -26,6 +26,11 @@ _MOUNT = (
 )
 
 
+def in_container(files: Path) -> tuple[str, ...]:
+    """Return what to write before a command that is to have these files of a ServiceAccount."""
+    return ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, "-", str(files))
+
+
 @dataclass(frozen=True)
 class Program:
     """The program that runs in the first container of a pod."""
@@ -48,8 +53,7 @@ class Program:
             (files / name).write_text(text)
         variables = [f"{key}={value}" for key, value in self.variables().items()]
         variables += [f"HTTPS_PROXY={self.proxy}", f"PATH={os.environ['PATH']}"]
-        inside = ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, "-", str(files))
-        return run("env", "-i", *variables, *inside, *command, cwd=self.folder)
+        return run("env", "-i", *variables, *in_container(files), *command, cwd=self.folder)
 
     def python(self, script: str) -> Result:
         """Run a script with the Python client."""

@@ -62,6 +62,9 @@ def run_as_sudoer(argv: list[str]) -> int:
         return _at_once(command, known, key)
     flags = sudoer_flags(command)
     REMEMBERED.remember(key, flags)
+    from lnamespace.plugins.sudo.pod import lead_to_own_cluster
+
+    lead_to_own_cluster(command.connection)
     return become_kubectl(command.with_flags(flags))
 
 

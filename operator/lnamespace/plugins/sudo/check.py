@@ -24,11 +24,11 @@ from lnamespace.plugins.model.subjects import ACCOUNT_USERNAME, Caller
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
 from lnamespace.plugins.runtime.terminal import say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
+from lnamespace.plugins.sudo.pod import pod_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-POD_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 LCLUSTER_GROUP = "lcluster:users"  # the group of all users of an LCluster
 VERSION = "/version"  # everybody may read it on an ordinary cluster
 # What kubectl says where there is no kubeconfig, or none that names a current context.
@@ -145,12 +145,3 @@ def context_namespace(kubectl: Kubectl) -> str:
     if reply.code and NO_CONTEXT not in reply.err:
         raise reply.failure()
     return pod_namespace() if reply.code else reply.out.strip()
-
-
-def pod_namespace() -> str:
-    """Return the namespace that kubectl itself uses inside a pod without a kubeconfig."""
-    try:
-        with open(POD_NAMESPACE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to load
-            return file.read().strip()
-    except OSError:
-        return ""
