@@ -14,7 +14,7 @@ import yaml
 
 from tests.e2e.support.api import GROUP, Api, ns_path
 from tests.e2e.support.commands import environment
-from tests.e2e.support.people import People, Person, Who
+from tests.e2e.support.people import People, Person, Who, user
 from tests.e2e.support.pods import in_container
 from tests.e2e.support.processes import Controller, Webhook
 from tests.e2e.support.rights import Rights
@@ -169,13 +169,30 @@ def test_an_interrupted_create_leaves_the_lnamespace_to_the_operator(
     alice: Person, tenants: Tenants, controller: Controller
 ) -> None:
     name = tenants.name("interrupted")
+    told = _interrupted(alice, controller, "create", "lns", name)
+    assert told.startswith(f"\r\x1b[K{name}: ")  # one line that is written over
+    tenants.ready(name)
+
+
+def test_an_interrupted_grant_is_stored_and_says_so(
+    alice: Person, tenants: Tenants, controller: Controller, rights: Rights
+) -> None:
+    name = tenants.make("cut-short", managers=["alice"])
+    eventually(lambda: rights.edits(alice.who, name))
+    told = _interrupted(alice, controller, "lns", "grant", name, "--user=erin")
+    assert "is stored and goes on being put into force" in told
+    eventually(lambda: rights.works(user("erin"), name))
+
+
+def _interrupted(person: Person, controller: Controller, *command: str) -> str:
+    """Return what a command shows that is ended by Ctrl-C while it waits for the operator."""
     ours, theirs = os.openpty()
     controller.hold()
     # Tests that a script runs in its background ignore Ctrl-C, and so would what they start.
     ours_before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        ["kubectl", "create", "lns", name],
-        env=environment(alice.environment) | {"TERM": "xterm"},
+        ["kubectl", *command],
+        env=environment(person.environment) | {"TERM": "xterm"},
         stdout=subprocess.DEVNULL,
         stderr=theirs,
         start_new_session=True,
@@ -183,18 +200,17 @@ def test_an_interrupted_create_leaves_the_lnamespace_to_the_operator(
     signal.signal(signal.SIGINT, ours_before)
     try:
         shown = _read_until(ours, "the operator has not looked at it yet")
-        assert shown.startswith(f"\r\x1b[K{name}: ")  # one line that is written over
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(timeout=60) == 130
-        shown = _read_until(ours, f"kubectl lns describe {name}")
+        shown += _read_until(ours, "see: kubectl lns describe ")
         assert "Traceback" not in shown
+        return shown
     finally:
         process.kill()
         process.wait()
         controller.release()
         os.close(ours)
         os.close(theirs)
-    tenants.ready(name)
 
 
 def _read_until(terminal: int, words: str) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lnamespace.plugins.commands.entry import INTERRUPTED, run
 from lnamespace.plugins.commands.lns import run_subcommand
+from lnamespace.plugins.edits import commands
 from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, read_target, typed
 from lnamespace.plugins.model.subjects import Caller
 from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
@@ -113,6 +115,26 @@ def test_a_grant_that_was_not_waited_for_is_not_told_as_in_force(
     told = capsys.readouterr().out
     assert told == "acme: bob is now a user (stored; not waited for)\n"
     assert len(asked(kubectl)) == 2
+
+
+def test_an_interrupted_change_is_reported_as_stored(
+    kubectl: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C said nothing, and the access was given nevertheless."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert kubectl.exists()
+    monkeypatch.setattr(commands, "wait_in_force", interrupted)
+    monkeypatch.setattr("sys.argv", ["kubectl-lns", "grant", "lc/acme", "--user=bob"])
+    assert run(run_subcommand, "kubectl lns") == INTERRUPTED
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == (
+        'the change of LCluster "acme" is stored and goes on being put into force; '
+        "see: kubectl lns describe lc/acme\n"
+    )
 
 
 def test_the_last_manager_of_an_lcluster_cannot_be_revoked(kubectl: Path) -> None:

@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime
 
 from lnamespace.plugins.cluster.kubectl import Kubectl, Reply, caller, missing
-from lnamespace.plugins.cluster.waiting import wait_in_force
+from lnamespace.plugins.cluster.waiting import described, wait_in_force
 from lnamespace.plugins.edits.changes import (
     Change,
     Edit,
@@ -254,10 +254,22 @@ def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[
     _pass_on_warnings(reply)
     stored: Object = reply.document()
     if target.timeout and target.dry_run == "none":
-        wait_in_force(target.kubectl, before, stored, target.timeout, target.kind)
+        _wait(target, before, stored)
     elif target.dry_run == "none":
         words = [f"{line}{NOT_WAITED}" for line in words]
     return _tell(target, stored, words)
+
+
+def _wait(target: EditOptions, before: Object, stored: Object) -> None:
+    """Wait until the change is in force; an interruption leaves that to the operator."""
+    try:
+        wait_in_force(target.kubectl, before, stored, target.timeout, target.kind)
+    except KeyboardInterrupt:
+        say(
+            f'the change of {target.kind.kind} "{target.name}" is stored and goes on being put '
+            f"into force; see: {advised(described(target.name, target.kind))}"
+        )
+        raise
 
 
 def _read(target: EditOptions) -> Object:
