@@ -147,6 +147,10 @@ def test_create_reports_a_conflict_without_waiting(
     assert result.out == f"{QUALIFIED}/{name} created\n"
     assert "cannot become ready: Conflict" in result.refused()
     assert "choose another name" in result.err
+    told = alice.kubectl("sudo", "-n", name, "get", "quota").refused()
+    assert f'note: LNamespace "{name}" gives nobody access: Conflict: ' in told
+    described = alice.kubectl("lns", "describe", name).ok()
+    assert "  You are a sudoer. That gives no access: Conflict: " in described
 
 
 def test_create_waits_no_longer_than_its_timeout(

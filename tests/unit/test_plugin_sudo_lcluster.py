@@ -136,3 +136,16 @@ def test_sudo_of_an_lnamespace_sends_no_additional_requests(cluster: Cluster) ->
         "auth whoami -o json",
         "get --raw /apis/tenancy.loblaw.digital/v1beta1/lnamespaces/prod",
     ]
+
+
+def test_a_sudoer_of_an_lnamespace_in_conflict_is_told_why_nothing_works(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only `groups "prod-sudoers" is forbidden` was printed, and sudo had said nothing."""
+    found = lnamespace("alice")
+    ready = {"type": "Ready", "status": "False", "reason": "Conflict", "message": "It is bob's."}
+    found["status"] = {"conditions": [ready], "observedGeneration": 1}
+    cluster(groups=("devs",), found=found)
+    assert sudoer_flags(command("-n", "prod", "get", "pods"))
+    note = 'note: LNamespace "prod" gives nobody access: Conflict: It is bob\'s.\n'
+    assert capsys.readouterr().err == note

@@ -153,6 +153,14 @@ def ready(lns: Object) -> StatusCondition | None:
     return next((item for item in conditions(lns) if item.type == "Ready"), None)
 
 
+def conflict_of(lns: Object) -> str:
+    """Return why an LNamespace has no namespace of its own; empty if it is in no Conflict."""
+    summary = ready(lns)
+    if summary is None or summary.reason != "Conflict":
+        return ""
+    return f"Conflict: {summary.message}".removesuffix(": ")
+
+
 def current(lns: Object) -> bool:
     """Return whether the status is about the spec as it is now."""
     observed = lns.get("status", {}).get("observedGeneration") or 0

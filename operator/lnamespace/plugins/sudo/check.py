@@ -12,17 +12,17 @@ from lnamespace.plugins.cluster.kubectl import Call, Kubectl, Reply, allowed, ca
 from lnamespace.plugins.model.lnamespaces import (
     Impersonation,
     check_name,
+    conflict_of,
     current,
     default_sudoers_group,
     path,
-    ready,
     sudo_identity,
     sudo_namespace,
 )
 from lnamespace.plugins.model.roles import refusal
 from lnamespace.plugins.model.subjects import ACCOUNT_USERNAME, Caller
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
-from lnamespace.plugins.runtime.terminal import say
+from lnamespace.plugins.runtime.terminal import printable, say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 from lnamespace.plugins.sudo.pod import pod_namespace
 
@@ -108,14 +108,14 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impe
     if reply.code:
         raise missing(reply, kubectl, namespace)
     lns = reply.document()
-    refused = refusal(lns, me, datetime.now(UTC))
+    refused, conflict = refusal(lns, me, datetime.now(UTC)), conflict_of(lns)
     if refused:
-        summary = ready(lns)
         # An LNamespace in Conflict has no namespace; that of another instance may be meant.
-        elsewhere = summary is not None and summary.reason == "Conflict"
         told = PluginError(refused)
-        raise OtherApiGroup(told, kubectl.connection, namespace) if elsewhere else told
-    if not current(lns):
+        raise OtherApiGroup(told, kubectl.connection, namespace) if conflict else told
+    if conflict:
+        say(f'note: LNamespace "{namespace}" gives nobody access: {printable(conflict)}')
+    elif not current(lns):
         say(f'note: the latest change of LNamespace "{namespace}" is not in force yet')
     return sudo_identity(lns)
 

@@ -13,6 +13,7 @@ from lnamespace.plugins.model.lnamespaces import (
     LCLUSTER,
     Object,
     conditions,
+    conflict_of,
     current,
     name_of,
     path,
@@ -171,7 +172,8 @@ def _sudo(lns: Object, me: Caller, now: datetime) -> str:
     what = act_as.account or f"group {act_as.group}"
     lines = [f"A sudoer acts as {what}, with: kubectl sudo -n {name} COMMAND"]
     if any(role.role == "sudoer" and not role.expired for role in access(lns, me, now).roles):
-        lines.append("You are a sudoer.")
+        conflict = conflict_of(lns)
+        lines.append(f"You are a sudoer.{conflict and f' That gives no access: {conflict}'}")
     else:
         ask = f"{whom_to_ask(lns, me, now)} {advised_grant(name, me.identity)}"
         lines.append(f"You are not a sudoer; {ask}")
