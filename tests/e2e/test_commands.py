@@ -134,6 +134,9 @@ def test_an_unavailable_webhook_is_reported_in_plain_words(
             assert "failed calling webhook" in refused
             assert "while their webhook does not answer" in refused
         alice.kubectl("lns", "describe", mine).ok()
+        told = alice.kubectl("lns", "whoami").ok()
+        assert "May charge: <unknown> (Error from server (InternalError): " in told
+        assert "Profiles:   <unknown>\n" in told
     finally:
         webhook.start()
 

@@ -29,6 +29,8 @@ NO_PROFILE = (
 )
 FORBIDDEN = Reply(1, "", 'Error from server (Forbidden): User "bob" cannot create\nmore\n')
 
+DOWN = Reply(1, "", "Error from server (InternalError): failed calling webhook")
+
 
 def charged(cost_center: str) -> Reply:
     return Reply(0, json.dumps({"spec": {"billing": {"costCenter": cost_center}}}), "")
@@ -47,6 +49,7 @@ def refused(why: str) -> Reply:
         (refused(SEVERAL), charged("x"), "1, 2 b, any other"),
         (charged("unallocated"), refused(NOBODY), "unallocated (if you name none)"),
         (FORBIDDEN, FORBIDDEN, f"<none> ({FORBIDDEN.err.splitlines()[0]})"),
+        (DOWN, DOWN, f"<unknown> ({DOWN.err})"),
     ],
 )
 def test_whoami_shows_the_cost_centers_that_the_caller_may_charge(
@@ -86,6 +89,7 @@ ALL = {key: ["*"] for key in ("verbs", "apiGroups", "resources")}
         (FORBIDDEN.err, rules(rule(resourceNames=["big"])), "big, default"),
         (FORBIDDEN.err, rules(ALL), "default, any other"),
         (FORBIDDEN.err, rules(), "<none>"),
+        (DOWN.err, rules(), "<unknown>"),
     ],
 )
 def test_whoami_shows_the_profiles_that_the_caller_may_choose(

@@ -31,18 +31,21 @@ CHOICE = "  costCenter: "  # begins a line of the webhook's refusal, a JSON stri
 PROFILES = "; there are: "  # in the refusal of a profile, names behind it
 NO_PROFILES = "none"
 EVERYTHING = "*"
+ANSWERS = ("(Forbidden)", "(Invalid)", " is invalid: ")  # in refusals; all else says nothing
 
 
 class Choices(NamedTuple):
     """The possible choices: names, or any; ``default`` is used if the caller names none.
 
-    ``problem`` is why nothing may be chosen, in the words of the API server.
+    ``problem`` is why nothing may be chosen, in the words of the API server; ``unknown`` if that is
+    why it did not say.
     """
 
     names: tuple[str, ...] = ()
     anything: bool = False
     default: str = ""
     problem: str = ""
+    unknown: bool = False
 
     @property
     def shown(self) -> str:
@@ -50,7 +53,8 @@ class Choices(NamedTuple):
         shown = [f"{n} (if you name none)" if n == self.default else n for n in self.names]
         if self.anything:
             shown.append("any other" if shown else "any")
-        return ", ".join(shown) or f"<none>{self.problem and f' ({self.problem})'}"
+        nothing = "<unknown>" if self.unknown else "<none>"
+        return ", ".join(shown) or f"{nothing}{self.problem and f' ({self.problem})'}"
 
 
 class Questions(NamedTuple):
@@ -139,7 +143,13 @@ def cost_centers(plain: Reply, other: Reply) -> Choices:
     for told in (plain.err, other.err):
         names += [name for name in _listed(told) if name not in names]
     problem = plain.err.strip().partition("\n")[0] if plain.code else ""
-    return Choices(tuple(names), not other.code, default, "" if names else problem)
+    return Choices(
+        tuple(names), not other.code, default, "" if names else problem, _is_unanswered(plain)
+    )
+
+
+def _is_unanswered(reply: Reply) -> bool:
+    return bool(reply.code) and not any(words in reply.err for words in ANSWERS)
 
 
 def _listed(told: str) -> Iterator[str]:
@@ -161,7 +171,7 @@ def open_profiles(other: Reply, rules: Reply) -> Choices:
     known = _known(other.err)
     if known is None:
         names = sorted({DEFAULT_PROFILE, *allowed} - {EVERYTHING}) if allowed else []
-        return Choices(tuple(names), EVERYTHING in allowed)
+        return Choices(tuple(names), EVERYTHING in allowed, unknown=_is_unanswered(other))
     free = {DEFAULT_PROFILE} | (set(known) if EVERYTHING in allowed else allowed)
     default = DEFAULT_PROFILE if DEFAULT_PROFILE in known else ""
     return Choices(tuple(name for name in known if name in free), default=default)
