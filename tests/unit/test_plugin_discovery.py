@@ -238,3 +238,33 @@ def test_the_group_is_discovered_each_time_without_a_usable_cache_directory(
         assert discovering(run, []) == 0
         forget(monkeypatch)
     assert tried == ["tenancy.loblaw.digital", "tenancy.example.com"] * 2
+
+
+def test_a_chosen_suffix_is_named_as_a_cause_where_nothing_is_found(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistyped one was told as an operator that is not installed."""
+    cluster.serves(loblaw_digital="lnamespaces")
+    monkeypatch.setenv(SUFFIX_VARIABLE, "loblaw.digitol")
+
+    def run(_: list[str]) -> int:
+        raise OtherApiGroup(PluginError("this cluster has no LNamespaces"), ())
+
+    with pytest.raises(PluginError) as told:
+        discovering(run, [])
+    assert str(told.value) == (
+        "this cluster has no LNamespaces\n"
+        f"{SUFFIX_VARIABLE} is loblaw.digitol; is that the one you mean?"
+    )
+
+
+@pytest.mark.parametrize(
+    "chosen", ["Loblaw.digital", "a..b", ".a", "a.", "-a.b", "a b", "a/b", "a?x=y", "ä.b", "a" * 64]
+)
+def test_a_suffix_that_is_no_dns_name_is_refused(
+    chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SUFFIX_VARIABLE, chosen)
+    with pytest.raises(PluginError, match="is no DNS name") as told:
+        group()
+    assert told.value.exit_code == 2

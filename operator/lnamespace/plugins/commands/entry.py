@@ -51,8 +51,8 @@ def run(command: Command, name: str) -> int:
 
 def discovering(command: Command, argv: list[str]) -> int:
     """Run a command; if its LNamespaces are in another API group, run it again in that one."""
-    if os.environ.get(SUFFIX_VARIABLE):
-        return _once(command, argv)
+    if chosen := os.environ.get(SUFFIX_VARIABLE):
+        return _once(command, argv, f"{SUFFIX_VARIABLE} is {chosen}; is that the one you mean?")
     if known := GROUPS.recall(_cluster(argv)):
         os.environ[SUFFIX_VARIABLE] = known[0]
     try:
@@ -68,10 +68,12 @@ def discovering(command: Command, argv: list[str]) -> int:
     return _once(command, argv)
 
 
-def _once(command: Command, argv: list[str]) -> int:
+def _once(command: Command, argv: list[str], remark: str = "") -> int:
     try:
         return command(argv)
     except OtherApiGroup as error:
+        if remark:
+            error.cause.args = (f"{error.cause}\n{remark}",)
         raise error.cause from None
 
 
