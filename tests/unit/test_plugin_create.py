@@ -234,7 +234,8 @@ def test_who_may_not_act_as_somebody_is_told_so_though_kubectl_only_says_unknown
     asked.with_name("kubectl").write_text(f"#!/bin/sh\n{UNKNOWN}")
     monkeypatch.setattr("sys.argv", ["kubectl-create-lns", "x", "--as=carol"])
     assert run(create_lnamespace, "kubectl create lns") == 1
-    assert "is forbidden" in capfd.readouterr().err.splitlines()[-1]
+    (told,) = capfd.readouterr().err.splitlines()
+    assert "is forbidden" in told, "and no line `error: unknown` before it"
 
 
 ABSENT = 'kubectl sudo: system:serviceaccount:a:b: there is no namespace "a"'

@@ -50,6 +50,9 @@ esac
 """
 
 
+FORBIDDEN = 'Error from server (Forbidden): lclusters "acme" is forbidden: User "eve" cannot update'
+
+
 @pytest.fixture
 def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))  # nothing is remembered
@@ -140,7 +143,23 @@ def test_an_interrupted_change_is_reported_as_stored(
 def test_the_last_manager_of_an_lcluster_cannot_be_revoked(kubectl: Path) -> None:
     with pytest.raises(PluginError, match="nobody could change this LCluster any more"):
         run_subcommand(["revoke", "lc/acme", "mia", "sue"])
-    assert not kubectl.with_name("kubectl.sent").exists()
+    written = [line for line in asked(kubectl) if line.startswith("replace")]
+    assert [line for line in written if "dryRun=All" not in line] == []
+
+
+def test_who_may_change_nothing_is_told_that_and_not_what_would_be_left(kubectl: Path) -> None:
+    """Somebody without any right read `that would leave no manager`, and asked nobody."""
+    kubectl.write_text(KUBECTL.replace("replace*) ", f"replace*) echo '{FORBIDDEN}' >&2; exit 1;"))
+    with pytest.raises(PluginError) as told:
+        run_subcommand(["revoke", "lc/acme", "mia", "sue"])
+    assert str(told.value).startswith(f"{FORBIDDEN}\n")
+    assert "would leave no manager" not in str(told.value)
+
+
+def test_an_end_is_taken_away_by_grant(kubectl: Path) -> None:
+    with pytest.raises(UsageError, match="grant NAME --ROLE SUBJECT --until never"):
+        run_subcommand(["extend", "lc/acme", "sue", "--until=never"])
+    assert not kubectl.with_name("kubectl.asked").exists()
 
 
 def test_setting_a_field_that_an_lcluster_lacks_is_refused(kubectl: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lnamespace.plugins.cluster.waiting import readiness
 from lnamespace.plugins.commands.creation import read, requested
 from lnamespace.plugins.edits.changes import (
+    Change,
     Grant,
     Listing,
     Values,
@@ -276,7 +277,7 @@ def test_a_grant_without_an_expiry_keeps_an_existing_expiry() -> None:
     ending = user("bob", expiresAt=format_instant(NOW + timedelta(hours=8)))
     over = user("bob", expiresAt=format_instant(NOW - timedelta(hours=8)))
     silent = [Grant("user", ListEntry(BOB_ID), end_said=False)]
-    assert grant({"users": [ending]}, silent, NOW) == ({"users": [ending]}, (), ())
+    assert grant({"users": [ending]}, silent, NOW) == Change({"users": [ending]}, ())
     again = grant({"users": [over]}, silent, NOW)
     assert again.spec["users"] == [user("bob")]
     assert again.words == ("bob stays a user, now without end",)

@@ -114,6 +114,7 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
         reply = Kubectl(creation.connection).start_get("/version").reply()
         if reply.code:
             raise reply.failure()
+        say(_without_plumbing(said).strip())
     return code
 
 
@@ -133,12 +134,13 @@ def _tell(data: bytes) -> None:
     """Print kubectl's messages at once: a login may ask the user to do something.
 
     Left out are messages that may yet turn out to be wrong (there is no such kind, it is
-    forbidden), and those about our own call: the user has used neither STDIN nor --validate.
+    forbidden) or say nothing, and those about our own call: the user has used neither STDIN nor
+    --validate.
     """
     from lnamespace.plugins.cluster.kubectl import elsewhere
 
     said = data.decode("utf-8", "surrogateescape")  # a piece may end within a character
-    if not elsewhere(said):
+    if not elsewhere(said) and UNKNOWN not in said:
         shown = _without_plumbing(said).encode("utf-8", "surrogateescape")
         os.write(sys.stderr.fileno(), shown)
 

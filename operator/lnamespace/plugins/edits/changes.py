@@ -44,11 +44,15 @@ class Listing(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The next spec, its differences in words, and the requests that could not be met."""
+    """The next spec, its differences in words, and the requests that could not be met.
+
+    ``hazard`` is why it should not be written, though the API server might accept it.
+    """
 
     spec: Spec
     words: tuple[str, ...]
     problems: tuple[str, ...] = ()
+    hazard: str = ""
 
 
 def grant(spec: Spec, wanted: Iterable[Grant], now: datetime) -> Change:

@@ -103,7 +103,9 @@ def extend_command(arguments: Arguments) -> int:
     """Move the end of entries that have one."""
     now = datetime.now(UTC)
     wanted = _listings(arguments, now)
-    _, end = _common_end(arguments, now)
+    never, end = _common_end(arguments, now)
+    if never and end is None:
+        raise UsageError("take an end away by kubectl lns grant NAME --ROLE SUBJECT --until never")
     if not wanted or end is None:
         raise UsageError(
             "write kubectl lns extend NAME SUBJECT, and until when: --for 8h or --until TIME"
@@ -179,14 +181,15 @@ def _listing(role: str | None, text: str, now: datetime) -> Listing:
 
 
 def _checked(spec: Spec, changed: Change, arguments: Arguments, now: datetime) -> Change:
-    """Return the change, unless after it nobody could edit the LNamespace to undo it."""
-    if locks_out(spec, changed.spec, now) and not arguments.switch("force"):
-        raise PluginError(
-            "that would leave no manager and no sudoer, so nobody could change this "
-            f"{read_target(arguments.words[1])[0].kind} any more; grant somebody else first "
-            "(a cluster administrator may insist: --force)"
-        )
-    return changed
+    """Return the change; it is a hazard if after it nobody could edit the LNamespace to undo it."""
+    if arguments.switch("force") or not locks_out(spec, changed.spec, now):
+        return changed
+    hazard = (
+        "that would leave no manager and no sudoer, so nobody could change this "
+        f"{read_target(arguments.words[1])[0].kind} any more; grant somebody else first "
+        "(a cluster administrator may insist: --force)"
+    )
+    return changed._replace(hazard=hazard)
 
 
 def _target(arguments: Arguments) -> EditOptions:
@@ -237,6 +240,8 @@ def change(target: EditOptions, edit: Edit) -> int:
         if not changed.words:
             return _tell(target, lns, (f"{target.qualified} unchanged",))
         before, lns = lns, {**lns, "spec": changed.spec}
+        if changed.hazard:
+            raise _hazardous(target, lns, changed.hazard)
         reply = _write(target, lns)
         if reply is None:
             return _tell(target, lns, changed.words)
@@ -308,11 +313,22 @@ def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
     return 0
 
 
+def _hazardous(target: EditOptions, lns: Object, hazard: str) -> PluginError:
+    """Return why a change is not written; whoever may not write it at all is told that instead."""
+    reply = _write(target._replace(dry_run="server"), lns)
+    return _explained(target, reply) if reply and _may_not(reply) else PluginError(hazard)
+
+
+def _may_not(reply: Reply) -> bool:
+    """Return whether RBAC refused a write; an admission policy has its own words."""
+    return reply.reason == "Forbidden" and "cannot" in reply.err
+
+
 def _explained(target: EditOptions, reply: Reply) -> PluginError:
     """Return a refusal, with what the caller can do about it."""
     failure = reply.failure()
-    if reply.reason != "Forbidden" or "cannot" not in str(failure):
-        return failure  # an admission policy has its own words
+    if not _may_not(reply):
+        return failure
     me, now = caller(target.kubectl.start_whoami().reply()), datetime.now(UTC)
     failure.args = (f"{failure}\n{_advice(target, _read(target), me, now)}",)
     return failure

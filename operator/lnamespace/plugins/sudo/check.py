@@ -59,7 +59,7 @@ def checked(
     if asked.code and (refused := not_let_in(kubectl)):
         raise refused
     if found is None:
-        raise _unclear(namespaces)
+        raise _unclear(namespaces, files)
     me = caller(asked)
     return permitted(kubectl, namespace, me, found).flags(me.username)
 
@@ -73,15 +73,20 @@ def _namespaces(files: Sequence[str]) -> list[str]:
     return namespaces_of(files)
 
 
-def _unclear(namespaces: Sequence[str]) -> PluginError:
+def _unclear(namespaces: Sequence[str], files: Sequence[str]) -> PluginError:
     if len(namespaces) > 1:
         return PluginError(
             f"the files are for several namespaces ({', '.join(namespaces)}), and sudo is for one: "
             "apply them one by one"
         )
+    problem = ""
+    if files:
+        from lnamespace.plugins.sudo.manifests import misread
+
+        problem = misread(files)
     return PluginError(
-        "which namespace? Neither the command nor the current context names one; "
-        "say it with -n: kubectl sudo -n NAMESPACE COMMAND"
+        f"which namespace? {problem and f'{problem}. '}Neither the command nor the current context "
+        "names one; say it with -n: kubectl sudo -n NAMESPACE COMMAND"
     )
 
 

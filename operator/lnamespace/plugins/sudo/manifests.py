@@ -35,6 +35,19 @@ def namespaces_of(files: Sequence[str]) -> list[str]:
     return sorted(set().union(*(namespaces(_content(path)) for path in paths)))
 
 
+def misread(files: Sequence[str]) -> str:
+    """Return which of the files is JSON that cannot be read, and why; empty if none is."""
+    for path in (path for file in files for path in _paths(file)):
+        text = _content(path)
+        try:
+            if text.lstrip().startswith("{"):
+                json.loads(text)
+        except (ValueError, RecursionError) as error:
+            name = "standard input" if path == "-" else path
+            return f"{name} cannot be read as JSON ({error})"
+    return ""
+
+
 def _paths(file: str) -> list[str]:
     """Return the files that an argument of -f means, or raise what kubectl says of them.
 
