@@ -117,7 +117,7 @@ def test_the_expiry_of_the_last_editor_gets_a_warning(
     else:
         (text,) = told
         assert text.startswith("spec.managers: after 2026-03-01T1")
-        assert str(end).replace(" ", "T") in text
+        assert f" {end:%Y-%m-%dT%H:%M:%SZ} " in text
         assert said(managers=managers, sudoers=sudoers, before=Spec((), managers, sudoers)) == []
 
 

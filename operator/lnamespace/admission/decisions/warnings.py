@@ -1,7 +1,7 @@
 """Warnings of what is allowed and probably a mistake; kubectl prints them beside the answer."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 from lnamespace.admission.decisions.decision import Policy
 from lnamespace.admission.decisions.editors import Editors
@@ -28,7 +28,7 @@ def editor_warnings(editors: Editors, before: Editors, user: UserInfo) -> Iterat
     """Warn of an end to all editors, and a user who takes their own last right to edit."""
     if editors.until is not None and editors.until != before.until:
         yield (
-            f"spec.managers: after {editors.until.isoformat(timespec='seconds')} nobody but a "
+            f"spec.managers: after {editors.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} nobody but a "
             "cluster administrator can edit this LNamespace"
         )
     if before.include(user) and not editors.include(user):
