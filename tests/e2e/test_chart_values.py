@@ -356,6 +356,21 @@ def test_the_notes_name_the_gateway_where_it_runs_or_has_to_be_run(cluster: Clus
         assert {part for part in (run, rollout) if part in told} == parts, told
 
 
+@pytest.mark.parametrize(
+    ("url", "host"), [("https://127.0.0.1:8443", "127.0.0.1"), ("", "lnamespace-webhook.ours.svc")]
+)
+def test_the_notes_name_the_commands_of_what_is_not_deployed(
+    url: str, host: str, cluster: Cluster
+) -> None:
+    """The webhook wrote into another instance's Secret, and was refused."""
+    told = notes(cluster, f"--set=controller.deploy=false,webhook.deploy=false,webhook.url={url}")
+    joined = " ".join(told.replace("\\\n", "").split())
+    own = "--api-group-suffix other.example.com"
+    shared = "--certificate-secret ours/lnamespace-webhook-certificate"
+    assert f"lnamespace webhook {own} {shared} --serving-names {host} " in joined
+    assert f"lnamespace controller {own} --lease ours/lnamespace-controller " in joined
+
+
 def test_the_notes_warn_that_an_image_without_a_registry_must_be_on_the_nodes(
     cluster: Cluster,
 ) -> None:
