@@ -377,6 +377,29 @@ def test_a_kind_has_no_name_by_which_kubectl_knows_one_of_the_platform(
         confine(CRD, "", kinds(**names), view)
 
 
+def test_a_definition_has_a_conversion_webhook_only_where_the_platform_allows_it() -> None:
+    """While one fails, Kubernetes deletes no Namespace of the whole cluster."""
+    view = TenantView("acme", allowances=Allowances(conversion_webhooks=False))
+    client = {"service": {"namespace": "default", "name": "converter"}}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+    spec = {"conversion": {"strategy": "Webhook", "webhook": webhook}}
+    for form in Form:
+        with pytest.raises(Refused, match="the platform allows no conversion webhooks"):
+            confine_patch(CRD, "", {"spec": spec}, view, form)
+    for path, value in (
+        ("/spec", spec),
+        ("/spec/conversion", spec["conversion"]),
+        ("/spec/conversion/webhook", webhook),
+        ("/spec/conversion/webhook/clientConfig", client),
+        ("/spec/conversion/webhook/clientConfig/service", client["service"]),
+    ):
+        with pytest.raises(Refused):
+            confine_operations(CRD, "", [operation("add", path, value)], view)
+    written = kinds(plural="things", kind="Thing")
+    written["spec"]["conversion"] = {"strategy": "None"}
+    assert confine(CRD, "", written, view) == written
+
+
 def test_a_short_name_of_kubernetes_leads_to_kubernetes_and_may_be_taken() -> None:
     written = kinds(plural="pods", singular="pod", shortNames=["po"])
     assert confine(CRD, "", written, VIEW) == written

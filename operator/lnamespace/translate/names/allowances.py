@@ -12,6 +12,7 @@ _FIELDS = {
     "ingressControllers": "ingress_controllers",
     "runtimeHandlers": "runtime_handlers",
     "definitionGroups": "definition_groups",
+    "conversionWebhooks": "conversion_webhooks",
     "highestPriority": "highest_priority",
     "noKindNames": "no_kind_names",
     "podSecurity": "pod_security",
@@ -37,6 +38,8 @@ class Allowances:
     definition_groups
         API groups, as tenants write them, in which their CustomResourceDefinitions may have names
         of the platform's kinds.
+    conversion_webhooks
+        Whether their CustomResourceDefinitions may have conversion webhooks.
     highest_priority
         The highest value that a PriorityClass of a tenant has upstream.
     no_kind_names
@@ -50,6 +53,7 @@ class Allowances:
     ingress_controllers: frozenset[str] = frozenset()
     runtime_handlers: frozenset[str] = frozenset()
     definition_groups: frozenset[str] = frozenset()
+    conversion_webhooks: bool = True
     highest_priority: int = 1000
     no_kind_names: frozenset[str] = frozenset()
     pod_security: str = "baseline"
@@ -64,7 +68,7 @@ def decode_allowances(text: str) -> Allowances:
         The text is not JSON, or a value is of another type.
     """
     try:
-        written = msgspec.json.decode(text, type=dict[str, list[str] | int | str])
+        written = msgspec.json.decode(text, type=dict[str, list[str] | bool | int | str])
         known = {_FIELDS[key]: value for key, value in written.items() if key in _FIELDS}
         found = msgspec.convert(known, Allowances)
     except ValueError as error:

@@ -13,6 +13,7 @@ from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object,
 
 APPROVAL = "api-approved.kubernetes.io"
 _CONVERSION = ("spec", "conversion", "webhook", "clientConfig")
+_CLIENT = ".".join(_CONVERSION)
 PLATFORM_NAMES = frozenset(
     {
         *("lnamespaces", "lnamespace", "lns", "lclusters", "lcluster", "lc"),
@@ -51,7 +52,9 @@ class ConfinedDefinition:
                 self._check_group(group.removeprefix(subject.view.prefix), subject)
             self._check_names(spec, subject)
         for webhook in parents(subject.body, _CONVERSION):
-            confine_client(webhook, "spec.conversion.webhook.clientConfig", subject)
+            if not subject.view.allowances.conversion_webhooks:
+                raise subject.refuse(_CLIENT, "the platform allows no conversion webhooks")
+            confine_client(webhook, _CLIENT, subject)
 
     def _check_group(self, group: str, subject: ConfinedBody) -> None:
         if "." not in group:
