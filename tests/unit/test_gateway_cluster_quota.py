@@ -136,7 +136,7 @@ class Tenant:
                 request=asked(plural, verb, name=name),
                 view=SERVED,
                 exchange=SimpleNamespace(request=sent),
-                usage=SimpleNamespace(reserve=None, charge_extra=lambda **_: None),
+                usage=SimpleNamespace(reserve=None, charge_extra=lambda _: None),
                 identity=None,
             ),
         )

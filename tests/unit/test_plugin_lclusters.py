@@ -209,7 +209,7 @@ def test_the_ledger_of_an_lcluster_shows_the_payers_of_its_namespaces(
     assert header.startswith("NAMESPACE   SINCE")
     assert line.startswith("acme-shop")
     assert "R-42" in line
-    assert kubectl.with_name("kubectl.asked").read_text().startswith(f"get --raw {PATH}\n")
+    assert asked(kubectl)[0].startswith(f"get --raw {PATH} ")
 
 
 def test_describe_shows_what_restricts_an_lcluster() -> None:
