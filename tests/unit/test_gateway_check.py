@@ -120,7 +120,7 @@ def test_a_correctly_configured_cluster_has_no_findings() -> None:
         ),
         ({"missing": (NOBODY,)}, Severity.PROBLEM, "it may not get nothing"),
         ({"excessive": (NOBODY,)}, Severity.PROBLEM, "whoever has its token reaches everybody"),
-        ({"unread": ("secrets",)}, Severity.PROBLEM, "you may not read secrets"),
+        ({"unread": ("secrets",)}, Severity.PROBLEM, "secrets: you may not read it"),
         ({"secret_parameters": ("ceph",)}, Severity.WARNING, "storageclasses ceph"),
         (
             {"objects": [thing("fast", kind_of("storageclasses"))]},

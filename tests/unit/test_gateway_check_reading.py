@@ -4,7 +4,7 @@ import json
 from typing import Any, cast
 
 import pytest
-from lnamespace.errors import Forbidden, NotFound, SettingsError
+from lnamespace.errors import ClusterError, Forbidden, NotFound, ServerFault, SettingsError
 from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.reading import PlatformReader
 from lnamespace.model.names import Names
@@ -19,13 +19,19 @@ ACCOUNTS = "/api/v1/namespaces/lnamespace-system/serviceaccounts"
 class Platform:
     """An API server with some lists, whose gateway's account has the rights of everybody."""
 
-    def __init__(self, lists: dict[str, list[Any]], forbidden: str = "") -> None:
+    def __init__(
+        self,
+        lists: dict[str, list[Any]],
+        forbidden: str = "",
+        refusal: type[ClusterError] = Forbidden,
+    ) -> None:
         self.lists = {DEFINITIONS: []} | lists
         self.forbidden = forbidden
+        self.refusal = refusal
 
     async def get(self, path: str, **_: Any) -> bytes:
         if path == self.forbidden:
-            raise Forbidden("no")
+            raise self.refusal("no")
         if path == "/version":
             return b'{"major":"1","minor":"36"}'
         if path == "/apis":
@@ -91,9 +97,13 @@ async def test_an_account_without_its_rights_is_a_problem() -> None:
     assert [each.partition(" ")[0] for each in found] == ["problem:"] * 3 + ["note:"]
 
 
-async def test_accounts_that_may_not_be_read_are_said_to_be_unread() -> None:
-    found = await told(Platform({LNAMESPACES: []}, forbidden=ACCOUNTS))
-    assert "problem: you may not read serviceaccounts: it was not checked" in found
+@pytest.mark.parametrize("refusal", [Forbidden, ServerFault])
+async def test_accounts_that_cannot_be_read_are_said_to_be_unread(
+    refusal: type[ClusterError],
+) -> None:
+    """Where another server answers 503 for a group, the check ended without a finding."""
+    found = await told(Platform({LNAMESPACES: []}, ACCOUNTS, refusal))
+    assert "problem: serviceaccounts: you may not read it, or it does not answer" in found
     assert not [each for each in found if "not installed" in each]
 
 
@@ -101,4 +111,4 @@ async def test_a_kind_that_may_not_be_listed_is_said_to_be_unread() -> None:
     lists = {LNAMESPACES: [], DEFINITIONS: [named("widgets.example.org")]}
     platform = Platform(lists, forbidden="/apis/example.org")
     found = await told(platform)
-    assert "problem: you may not read widgets.example.org: it was not checked" in found
+    assert "problem: widgets.example.org: you may not read it, or it does not answer" in found

@@ -283,9 +283,9 @@ def _unread(state: PlatformState) -> Iterator[CheckFinding]:
     if state.unread:
         yield CheckFinding(
             Severity.PROBLEM,
-            "your rights",
-            f"you may not read {name_some(state.unread)}: it was not checked",
-            "run it as an administrator of the platform's cluster",
+            "not checked",
+            f"{name_some(state.unread)}: you may not read it, or it does not answer",
+            "run it as an administrator of the platform's cluster; mend what does not answer",
         )
 
 

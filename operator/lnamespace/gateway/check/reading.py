@@ -119,7 +119,7 @@ class _AuthenticationConfig(msgspec.Struct, frozen=True):
 
 @dataclass
 class PlatformReader:
-    """A reader of the platform's cluster; it records the resources that it may not read.
+    """A reader of the platform's cluster; it records the resources that it cannot read.
 
     Parameters
     ----------
@@ -221,10 +221,14 @@ class PlatformReader:
                 yield ClusterObject(resource, each.metadata)
 
     async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:
-        """Return the result of a read; if it is forbidden, record that and return ``otherwise``."""
+        """Return the result of a read; if it fails, record that and return ``otherwise``.
+
+        Another server for a group of Kubernetes that is down, which the check is to report, answers
+        503 for its kinds.
+        """
         try:
             return await work
-        except Forbidden:
+        except (Forbidden, ServerFault):
             self.unread.append(what)
             return otherwise
 
