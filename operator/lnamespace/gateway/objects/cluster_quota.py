@@ -29,10 +29,10 @@ from lnamespace.translate.objects.confinement import restore
 from lnamespace.translate.objects.confinement.admission_sizes import admission_size, binding_size
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.status import forbidden
+from lnamespace.translate.protocol.verbs import MANAGED_VERBS
 from lnamespace.translate.requests.targets import manager_of, upstream_target
 
 _BINDINGS = GroupResource(CLUSTER_ROLE_BINDING.group, CLUSTER_ROLE_BINDING.plural)
-_WRITES = frozenset({"create", "update", "patch"})
 _Object = dict[str, Any]
 _Key = tuple[str, str]
 
@@ -117,7 +117,7 @@ class ClusterQuota:
         """
         request, tenant = call.request, call.view.tenant
         counted = _BY_KIND.get(request.resource.group_resource)
-        if counted is None or request.verb not in _WRITES or request.subresource:
+        if counted is None or request.verb not in MANAGED_VERBS or request.subresource:
             return await send()
         limit = counted.limit(self.limits(tenant))
         if not limit:

@@ -22,10 +22,10 @@ from lnamespace.translate.objects.confinement.schema_sizes import (
     total_for,
 )
 from lnamespace.translate.protocol.status import forbidden
+from lnamespace.translate.protocol.verbs import MANAGED_VERBS
 
 _SEEN_SECONDS = 0.5
 """Seconds that a write counts as under way after the answer, until a watch has it."""
-_WRITES = frozenset({"create", "update", "patch"})
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SchemaQuota:
         """Return whether a request may change the schemas of a definition."""
         request = call.request
         definition = request.resource.group_resource == CRDS and not request.subresource
-        return definition and request.verb in _WRITES and bool(call.body)
+        return definition and request.verb in MANAGED_VERBS and bool(call.body)
 
     @asynccontextmanager
     async def counted(
