@@ -8,8 +8,18 @@ from functools import partial
 
 import pytest
 from lnamespace.translate.objects.definition_reserve import RESERVE
+from lnamespace.translate.objects.labels import UNCONVERTED
 
-from tests.e2e.support.api import JSON_PATCH, Api, ApiError, Object, ns_path, refusal, unless
+from tests.e2e.support.api import (
+    JSON_PATCH,
+    NAMESPACES,
+    Api,
+    ApiError,
+    Object,
+    ns_path,
+    refusal,
+    unless,
+)
 from tests.e2e.support.cluster import running
 from tests.e2e.support.filling import DEFINITIONS, change, fill_definition
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
@@ -181,15 +191,91 @@ def test_a_failing_converter_stops_no_quota_of_others(
         cluster.learn_kinds()
         recounts(cluster, neighbour, "bittern-default", "after")
         # Nothing was converted by anybody else meanwhile.
-        assert "no mapping" in refusal(alice.get, f"{path_of('gadgets', 'v2')}/one", status=500)
-        words = refusal(partial(store, alice, "gadgets", "two", size=1))
-        assert "create not allowed" in words
+        assert "Terminating" in refusal(alice.get, f"{path_of('gadgets', 'v2')}/one", status=500)
+        assert alice.get(f"{path_of('gadgets', 'v1')}/one")["size"] == 3
+        refuse_creation(alice, "gadgets")
         assert series(cluster, "quail") == 1
     eventually(lambda: condition(alice, "gadgets") is None, 180, "it stays marked")
     assert alice.get(f"{path_of('gadgets', 'v2')}/one")["amount"] == 3
     store(alice, "gadgets", "two", size=1)
     assert alice.get(f"{path_of('gadgets', 'v2')}/two")["amount"] == 1
     eventually(lambda: series(cluster, "quail") == 0)
+
+
+def test_a_failing_converter_stops_no_deletion_of_a_namespace(
+    cluster: GatewayCluster, alice: Api, neighbour: Api, hook: Hook
+) -> None:
+    """One definition of a plain user, and no namespace of the cluster was ever deleted.
+
+    Kubernetes lists all kinds first, from a cache for which all objects of a kind are converted.
+    Its tenant's own namespaces wait, and what is in them is as it was.
+    """
+    alice.create(DEFINITIONS, definition("harps", "v1"))
+    alice.create(NAMESPACES, {"metadata": {"name": "pit"}})
+    store(alice, "harps", "one", size=3)
+    alice.create(path_of("harps", "v1", "pit"), store(alice, "harps", "two", size=4))
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "platform"}})
+    neighbour.create(NAMESPACES, {"metadata": {"name": "inside"}})
+    above = f"{path_of('harps', 'v2', 'quail-default', 'quail-')}/one"
+    with broken(hook):
+        change(alice, definition("harps", "v2", hook.client("default", "hook", "/convert")))
+        refusal(eventually_failing, alice, f"{path_of('harps', 'v2')}/one", status=500)
+        cluster.admin.delete(f"{NAMESPACES}/platform")
+        neighbour.delete(f"{NAMESPACES}/inside")
+        eventually(lambda: cluster.admin.find(f"{NAMESPACES}/platform") is None, 120)
+        eventually(lambda: neighbour.find(f"{NAMESPACES}/inside") is None, 60)
+        alice.delete(f"{NAMESPACES}/pit")
+        eventually(lambda: "fails" in json.dumps(alice.get(f"{NAMESPACES}/pit")["status"]), 60)
+        # A write of its tenant leaves it so, also while it says the same as before.
+        change(alice, definition("harps", "v2", hook.client("default", "hook", "/convert")))
+        eventually(lambda: is_unconverted(cluster.admin, above))
+        words = "nobody changes or deletes it until the webhook converts again"
+        assert words in refusal(cluster.admin.patch, above, {"size": 9})
+        assert words in refusal(cluster.admin.delete, above)
+        shown = alice.get(f"{DEFINITIONS}/harps.{GROUP_SUFFIX}")["spec"]["conversion"]["webhook"]
+        assert shown["clientConfig"]["service"]["path"] == "/convert"
+    eventually(lambda: alice.find(f"{NAMESPACES}/pit") is None, 240, "its own namespace stays")
+    one = alice.get(f"{path_of('harps', 'v2')}/one")
+    assert (one["amount"], "labels" in one["metadata"]) == (3, False)
+    eventually(lambda: condition(alice, "harps") is None, 180, "it stays marked")
+
+
+def test_an_lcluster_goes_whose_converter_fails(
+    cluster: GatewayCluster, lclusters: LClusters, hook: Hook
+) -> None:
+    """What nobody converts can be deleted with its LCluster, whatever its finalizers were."""
+    lclusters.make("plover", "alice", sudoers=("alice",))
+    plover = lclusters.resident("plover", "alice").api.acting("alice", "system:masters")
+    plover.create(DEFINITIONS, definition("lutes", "v1"))
+    store(plover, "lutes", "one", size=3)
+    client = hook.client("default", "nobody", "/convert")
+    change(plover, definition("lutes", "v2", client))
+    refusal(eventually_failing, plover, f"{path_of('lutes', 'v2')}/one", status=500)
+    above = f"{path_of('lutes', 'v2', 'plover-default', 'plover-')}/one"
+    eventually(lambda: is_unconverted(cluster.admin, above), 120)
+    cluster.admin.delete(f"{LCLUSTERS}/plover")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/plover") is None, 120)
+
+
+def test_what_an_lcluster_has_left_behind_stops_no_deletion_of_a_namespace(
+    cluster: GatewayCluster, lclusters: LClusters, hook: Hook
+) -> None:
+    """Nobody is asked any more to convert the objects of one that was deleted and retained."""
+    lclusters.make("dunlin", "alice", sudoers=("alice",))
+    cluster.admin.patch(f"{LCLUSTERS}/dunlin", {"spec": {"deletionPolicy": "Retain"}})
+    dunlin = lclusters.resident("dunlin", "alice").api.acting("alice", "system:masters")
+    dunlin.create(DEFINITIONS, definition("bells", "v1"))
+    store(dunlin, "bells", "one", size=3)
+    change(dunlin, definition("bells", "v2", hook.client("default", "nobody", "/convert")))
+    cluster.admin.delete(f"{LCLUSTERS}/dunlin")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/dunlin") is None, 60)
+    above = path_of("bells", "v2", "dunlin-default", "dunlin-")
+    eventually(lambda: is_unconverted(cluster.admin, f"{above}/one"), 60)
+    for name in ("platforms", "dunlin-default"):
+        if not cluster.admin.find(f"{NAMESPACES}/{name}"):
+            cluster.admin.create(NAMESPACES, {"metadata": {"name": name}})
+        cluster.admin.delete(f"{NAMESPACES}/{name}")
+        eventually(partial(gone, cluster.admin, f"{NAMESPACES}/{name}"), 60, f"{name} stays")
 
 
 def test_a_definition_without_room_is_marked_all_the_same(
@@ -206,7 +292,7 @@ def test_a_definition_without_room_is_marked_all_the_same(
         told = eventually(lambda: condition(alice, "barrels"), 120, "it is not marked")
         assert told
         assert told["reason"] == "ConversionFails"
-        assert "create not allowed" in refusal(partial(store, alice, "barrels", "two", size=1))
+        refuse_creation(alice, "barrels")
         # Nor can its tenant have the room, by removing the mark while the room is used for it.
         place = conditions(alice, "barrels").index(told)
         remove = [{"op": "remove", "path": f"/status/conditions/{place}"}]
@@ -266,6 +352,26 @@ def test_objects_of_another_lcluster_do_not_stop_a_conversion(
     eventually(lambda: told in json.dumps(cluster.admin.get(path)["status"]["conditions"]))
     cluster.admin.patch(f"{elsewhere}/cuckoo", {"metadata": {"finalizers": None}})
     eventually(lambda: cluster.admin.find(path) is None)
+
+
+def refuse_creation(api: Api, plural: str) -> None:
+    """Confirm that no object is created: 403, and 405 on Kubernetes 1.30."""
+    with pytest.raises(ApiError, match="create not allowed while custom resource definition is"):
+        store(api, plural, "two", size=1)
+
+
+def gone(admin: Api, path: str) -> bool:
+    """Return whether there is no object any more."""
+    return admin.find(path) is None
+
+
+def is_unconverted(admin: Api, path: str) -> bool:
+    """Return whether the API server has an object that nobody has converted."""
+    try:
+        found = admin.get(path)
+    except ApiError:
+        return False
+    return bool(found["metadata"].get("labels") == {UNCONVERTED: "v1"})
 
 
 def eventually_failing(api: Api, path: str) -> None:

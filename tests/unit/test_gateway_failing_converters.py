@@ -1,7 +1,7 @@
-"""Definitions whose conversion webhooks fail are marked, and the mark goes when they convert."""
+"""Definitions whose webhooks fail are marked, and not converted, until the webhooks convert."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from lnamespace.errors import NotFound
 from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, read_mark
+from lnamespace.gateway.tenants.conversion_paths import read_conversion
 from lnamespace.gateway.tenants.failing_converters import (
     EVERY_MARKED,
     HELD,
+    LONGEST_TRIAL_WAIT,
     PATIENCE,
     SHORT_PATIENCE,
     FailingConverters,
@@ -19,7 +21,9 @@ from lnamespace.gateway.tenants.failing_converters import (
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
+from lnamespace.translate.names.webhook_routes import PATH, VERBATIM
 from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS
+from lnamespace.translate.objects.labels import UNCONVERTED
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
 
 from tests.unit.support.translation import ACME
@@ -31,7 +35,10 @@ TILLS = replace(CARTS, plural="tills", kind="Till")
 NAME = "carts.acme-shop.example.com"
 DEFINITION = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
 ESTABLISHED = {"type": "Established", "reason": "InitialNamesAccepted"}
-LONG = {"annotations": {"a": '"metadata":{"continue":"forged"}' * 300}}
+VERSIONS = [{"name": "v1", "storage": True}, {"name": "v2", "storage": False}]
+LONG: dict[str, Any] = {"annotations": {"a": '"metadata":{"continue":"forged"}' * 300}}
+_WEBHOOK = "acme/5ec2e7/acme-default/hook/443/convert"
+ASKED, NOT_ASKED = f"/{PATH}/{_WEBHOOK}", f"/{VERBATIM}/{_WEBHOOK}"
 LISTED = "/apis/acme-shop.example.com/v2/namespaces/acme-default/carts"
 
 
@@ -45,8 +52,15 @@ class Platform:
         default_factory=lambda: {"resourceVersion": "7", "annotations": {**DEFINITION_ANNOTATIONS}}
     )
     failure: int = 0
+    path: str = ASKED
+    unconverted: bool = False
+    retained: frozenset[str] = frozenset()
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     listed: list[str] = field(default_factory=list)
     patched: list[Sequence[Any]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[ServedTenant]:
+        return iter((self.tenant,))
 
     def get(self, name: str) -> ServedTenant | None:
         return self.tenant if name == "acme" else None
@@ -55,13 +69,26 @@ class Platform:
         raw = msgspec.json.encode({"status": {"conditions": self.conditions}})
         return {NAME: at} if (at := read_mark(raw)) else {}
 
+    def retained_definitions(self) -> frozenset[str]:
+        return self.retained
+
+    def ask(self, path: str) -> None:
+        """Have the webhook asked by a path, as the gateway sees it then."""
+        self.path = path
+        self.changed.set()
+        kinds = {CARTS.group_resource: "v1"} if path == NOT_ASKED else {}
+        self.tenant.set_view(replace(self.tenant.view, unconverted=kinds), {})
+
     async def send(self, method: str, target: str, *_: object) -> "Answer":
         assert method == "GET"
         self.listed.append(target)
         if self.failure:
             return Answer(self.failure, b'{"message":"no conversion"}')
         more = {"continue": "next"} if "continue" not in target else {}
-        page = {"metadata": {"resourceVersion": "1"} | more, "items": [{"metadata": LONG}] * 9}
+        items = [{"metadata": LONG}] * 9
+        if self.unconverted:
+            items.append({"metadata": {"labels": {UNCONVERTED: "v1"}}})
+        page = {"metadata": {"resourceVersion": "1"} | more, "items": items}
         return Answer(200, msgspec.json.encode(page))
 
 
@@ -91,11 +118,20 @@ class Definitions:
             raise NotFound("no such definition", status=404)
         found = self.platform
         status = {"conditions": found.conditions}
-        return msgspec.json.encode({"metadata": found.metadata, "status": status})
+        webhook = {"clientConfig": {"service": {"path": found.path}}}
+        spec = {"conversion": {"webhook": webhook}, "versions": VERSIONS}
+        members = {"metadata": found.metadata, "spec": spec, "status": status}
+        stored = "v1" if found.path == NOT_ASKED else None
+        assert read_conversion(msgspec.json.encode(members)) == (stored is None, stored)
+        return msgspec.json.encode(members)
 
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
-        assert path == f"{DEFINITION}/status"
         test, change = operations
+        if path == DEFINITION:
+            assert change["path"] == "/spec/conversion/webhook/clientConfig/service/path"
+            self.platform.ask(change["value"])
+            return b"{}"
+        assert path == f"{DEFINITION}/status"
         assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
         self.platform.patched.append(operations)
         place = change["path"].rpartition("/")[2]
@@ -168,6 +204,7 @@ async def test_a_definition_is_marked_after_its_converter_has_failed_for_a_time(
     assert (mark["type"], mark["status"], mark["reason"]) == (TYPE, "True", REASON)
     assert "no mapping" in mark["message"]
     assert platform.listed[0] == f"{LISTED}?limit=500"
+    assert platform.path == NOT_ASKED
 
 
 async def test_a_converter_whose_kind_can_be_listed_is_not_marked(
@@ -215,6 +252,70 @@ async def test_the_mark_goes_when_the_kind_can_be_listed_again(
     platform.failure = 0
     await look(converters, clock, HELD + EVERY_MARKED)
     assert platform.conditions == [ESTABLISHED]
+    assert platform.path == ASKED
+
+
+async def test_it_is_tried_from_time_to_time_whether_a_webhook_converts(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """While one is asked that fails, no namespace of the cluster can be deleted."""
+    await marked(converters, platform, clock)
+    asked = []
+    for _ in range(1800 // 5):
+        asked.append(platform.path == ASKED)
+        await look(converters, clock, 5)
+    assert 0.02 < sum(asked) / len(asked) < 0.06
+    platform.failure = 0
+    await look(converters, clock, LONGEST_TRIAL_WAIT + 10)
+    assert (platform.path, platform.conditions) == (ASKED, [ESTABLISHED])
+
+
+async def test_what_a_former_lcluster_has_left_is_converted_by_nobody(
+    converters: FailingConverters, platform: Platform
+) -> None:
+    """No gateway asks its webhook any more, so no namespace of the cluster could be deleted."""
+    platform.retained = frozenset((NAME, "gone.acme-shop.example.com"))
+    await converters.look()
+    assert platform.path == NOT_ASKED
+
+
+async def test_a_list_of_what_nobody_converted_does_not_end_the_mark(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """An API server that has not noticed yet that the webhook is to be asked answers so."""
+    await marked(converters, platform, clock)
+    platform.failure, platform.unconverted = 0, True
+    await look(converters, clock, 2 * LONGEST_TRIAL_WAIT)
+    assert platform.marked_definitions()
+    platform.unconverted = False
+    await look(converters, clock, 10)
+    assert platform.conditions == [ESTABLISHED]
+
+
+async def test_an_operator_of_many_definitions_is_marked_once(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """Twenty that failed together counted as twenty times, and were held for an hour."""
+    await marked(converters, platform, clock)
+    names = [f"carts{number}.acme-shop.example.com" for number in range(20)]
+    converters._marks |= {(each, "then"): clock.time for each in names}  # noqa: SLF001
+    platform.failure = 0
+    await look(converters, clock, 4 * HELD + EVERY_MARKED)
+    assert platform.conditions == [ESTABLISHED]
+
+
+async def test_who_makes_failing_definitions_all_the_time_is_waited_for_no_more(
+    converters: FailingConverters, platform: Platform
+) -> None:
+    names = [f"carts{number}.acme-shop.example.com" for number in range(4)]
+    converters._marks |= {(each, "then"): 90.0 * n for n, each in enumerate(names)}  # noqa: SLF001
+    task = asyncio.create_task(converters.run())
+    await asyncio.sleep(0)
+    fail(converters, platform)
+    async with asyncio.timeout(2):  # it looks every five seconds, if nobody wakes it
+        await platform.changed.wait()
+    task.cancel()
+    assert platform.marked_definitions()
 
 
 async def test_a_mark_is_kept_for_longer_than_earlier_ones_count(
@@ -244,8 +345,8 @@ async def test_a_gateway_that_starts_looks_at_what_others_have_marked(
 ) -> None:
     await marked(converters, platform, clock)
     platform.failure = 0
-    another = replace(converters, _suspects={}, _sound={}, _marks={}, _looked={})
-    await look(another, clock, HELD + EVERY_MARKED + 5)
+    another = replace(converters, _suspects={}, _sound={}, _marks={}, _looked={}, _trials={})
+    await look(another, clock, HELD + EVERY_MARKED + 15)
     assert platform.conditions == [ESTABLISHED]
 
 

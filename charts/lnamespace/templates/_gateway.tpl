@@ -126,11 +126,11 @@ spec:
   authorizer.group(request.resource.group).resource(request.resource.resource).check(verb).allowed())
 {{- end }}
 
-{{/* CEL: the API server asks the gateway instead of a webhook of the LCluster, as in translate/objects/confinement/clients.py. */}}
+{{/* CEL: the API server asks the gateway instead of a webhook of the LCluster, as in translate/objects/confinement/clients.py. Takes client, and the first words of its path. */}}
 {{- define "lnamespace.gatewayAsks" -}}
 !has({{ .client }}.url) && has({{ .client }}.service)
           && {{ .client }}.service.namespace == '{{ .root.Release.Namespace }}' && {{ .client }}.service.name == '{{ .root.Values.gateway.name }}-webhooks'
-          && has({{ .client }}.service.path) && {{ .client }}.service.path.startsWith('/webhooks/' + variables.tenant + '/')
+          && has({{ .client }}.service.path) && {{ include "lnamespace.celList" .paths }}.exists(p, {{ .client }}.service.path.startsWith('/' + p + '/' + variables.tenant + '/'))
 {{- end }}
 
 {{/* The newest version in which the API server knows MutatingAdmissionPolicies; empty if in none. */}}

@@ -236,9 +236,10 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
     content_type = call.exchange.request.value("content-type")
     if not call.body:
         return content_type, b""
-    content_type, body = request_up(
-        call.request, content_type, call.body, call.view, basis.owned_by_others
-    )
+    request, view = call.request, call.view
+    if request.resource.group_resource == CRDS:
+        view = view.for_write_of(request.name)
+    content_type, body = request_up(request, content_type, call.body, view, basis.owned_by_others)
     body = with_requester(body, basis.requester)
     if basis.status:
         body = basis.status.in_body(media_type_of(content_type), body)

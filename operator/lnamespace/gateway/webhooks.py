@@ -48,6 +48,7 @@ from lnamespace.translate.protocol.status import (
 )
 from lnamespace.translate.webhooks.admission_reviews import read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
+    convert_verbatim,
     converted_kind,
     read_conversion_review,
 )
@@ -124,11 +125,17 @@ class WebhookHandler:
         request = exchange.request
         if request.method != "POST":
             raise method_not_allowed()
-        tenant, webhook = self._webhook_at(request.target.partition("?")[0])
+        path = WebhookPath.parse(request.target.partition("?")[0])
+        if path and path.verbatim and not self.tenants.get(path.tenant):
+            with self.in_flight.holding(path.tenant, len(request.body)):
+                answer = convert_verbatim(request.body)
+                await exchange.answer(200, (("Content-Type", JSON),), answer)
+            return
+        tenant, path = self._webhook_at(path)
         in_flight, name, failure = self.in_flight, tenant.name, _NO_ANSWER
         try:
             with in_flight.holding(name, len(request.body)), in_flight.counted(name, _COUNTED):
-                answer, failure = await self._review(request.body, tenant, webhook)
+                answer, failure = await self._review(request.body, tenant, path)
         except ForeignObject as foreign:
             raise no_such_path() from foreign
         except asyncio.CancelledError:
@@ -139,13 +146,12 @@ class WebhookHandler:
                 self._conversion_failed(request.body, tenant, failure)
         await exchange.answer(200, (("Content-Type", JSON),), answer)
 
-    def _webhook_at(self, path: str) -> tuple[ServedTenant, TenantWebhook]:
-        found = WebhookPath.parse(path)
+    def _webhook_at(self, found: WebhookPath | None) -> tuple[ServedTenant, WebhookPath]:
         tenant = self.tenants.get(found.tenant) if found else None
         known = tenant and tenant.view.webhook_route
         if not (found and tenant and known and hmac.compare_digest(found.key, known.key)):
             raise no_such_path()
-        return tenant, found.webhook
+        return tenant, found
 
     def _conversion_failed(self, body: bytes, tenant: ServedTenant, failure: str) -> None:
         with suppress(Refused):
@@ -154,26 +160,29 @@ class WebhookHandler:
                 self.converters.failed(tenant, resource, namespaces, failure)
 
     async def _review(
-        self, body: bytes, tenant: ServedTenant, webhook: TenantWebhook
+        self, body: bytes, tenant: ServedTenant, path: WebhookPath
     ) -> tuple[bytes, str]:
         """Return the answer, and the words of a webhook that cannot convert."""
-        view = tenant.view
+        view, webhook = tenant.view, path.webhook
         if _kind_of(body) == _CONVERSION:
-            return await self._convert(body, tenant, webhook)
+            return await self._convert(body, tenant, path)
         review = read_admission_review(body, view)
         async with nullcontext() if review.of_tenant else _bounded(self.waits, view.tenant):
             return review.answer_up(await self._ask(view, webhook, review.body), view), ""
 
     async def _convert(
-        self, body: bytes, tenant: ServedTenant, webhook: TenantWebhook
+        self, body: bytes, tenant: ServedTenant, path: WebhookPath
     ) -> tuple[bytes, str]:
         review = read_conversion_review(body, tenant.view)
         if tenant.terminating or not review.body:
             # The objects of an LCluster that is being deleted are listed to be deleted, and its
             # webhook may be deleted already. Objects of others are not its webhook's to convert.
             return review.answer_without_webhook(), ""
+        if path.verbatim and review.into_preferred:
+            # Into others, also for what is written in this one, only the webhook converts.
+            return review.answer_verbatim(), ""
         async with _bounded(self.conversions, tenant.name):
-            answer = await self._ask(tenant.view, webhook, review.body, converts=True)
+            answer = await self._ask(tenant.view, path.webhook, review.body, converts=True)
             return review.answer_up(answer, tenant.view)
 
     async def _ask(

@@ -64,7 +64,7 @@ class Tenants:
         self._served = served
         self._tenants: dict[str, ServedTenant] = {}
         self._stale = False
-        self._stale_defaults: set[str] = set()
+        self._stale_tenants: set[str] = set()
         self._parts = PartReader(names.lcluster_label)
         self._rbac_budget = RbacBudget()
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
@@ -96,6 +96,22 @@ class Tenants:
             (each.name, KeptDefinition.of(each).marked) for each in found if label in each.labels
         )
         return {name: mark for name, mark in marks if mark}
+
+    def retained_definitions(self) -> frozenset[str]:
+        """Return the names upstream of definitions whose webhook is asked, though nobody is served.
+
+        Their LCluster is gone, and its objects are kept (``deletionPolicy: Retain``).
+        """
+        if not self.has_synced:
+            return frozenset()
+        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
+        return frozenset(
+            each.name
+            for each in found
+            if label in each.labels
+            and each.labels[label] not in self._tenants
+            and KeptDefinition.of(each).conversion.asked
+        )
 
     def schema_sizes(self, name: str) -> dict[str, int]:
         """Return the size of the schemas of each definition of a tenant, by its name upstream."""
@@ -242,7 +258,8 @@ class Tenants:
             tenant.totals.used.pop(item.namespace, None)
 
     def _definition_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
-        del old, new
+        if tenant := self._views.unconverted.change(old, new):
+            self._renew_soon(tenant)
         self.discovery.request_refresh()
 
     def _rbac_changed(
@@ -283,13 +300,13 @@ class Tenants:
         self._stale = True
 
     def _renew_soon(self, name: str) -> None:
-        """Renew the view of one tenant, once after a list that changes its defaults many times."""
-        if not self._stale_defaults:
-            asyncio.get_running_loop().call_soon(self._renew_defaults)
-        self._stale_defaults.add(name)
+        """Renew the view of one tenant, once after a list that changes it many times."""
+        if not self._stale_tenants:
+            asyncio.get_running_loop().call_soon(self._renew_stale)
+        self._stale_tenants.add(name)
 
-    def _renew_defaults(self) -> None:
-        stale, self._stale_defaults = self._stale_defaults, set()
+    def _renew_stale(self) -> None:
+        stale, self._stale_tenants = self._stale_tenants, set()
         for tenant in filter(None, map(self._tenants.get, stale)):
             tenant.set_view(self._views.build(tenant.cluster), self._views.roles)
 

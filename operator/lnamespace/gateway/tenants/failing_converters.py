@@ -1,8 +1,10 @@
 """Keep Kubernetes from waiting for kinds of tenants that cannot be listed (decision 0066).
 
-Kubernetes' quota controller starts when it has listed all kinds that can be created. A kind whose
-conversion webhook fails cannot be listed: it is marked as one of which nothing can be created.
-Nobody converts its objects in the webhook's place, for the API server would store what they made.
+Kubernetes lists every kind before a namespace is gone, and its quota controller before it starts.
+A kind whose conversion webhook fails cannot be listed. It is marked as one of which nothing can be
+created; then its webhook is not asked any more, so that it can be listed, by Kubernetes alone: what
+nobody has converted is neither shown to its tenant nor written. From time to time it is tried
+whether the webhook converts again.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
+from lnamespace.gateway.tenants.conversion_paths import set_verbatim
 from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
@@ -23,7 +26,9 @@ from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.media_types import METADATA_LIST
+from lnamespace.runtime.lifecycle import wait_at_most
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.labels import UNCONVERTED
 from lnamespace.translate.protocol.percent import encode_query
 from lnamespace.translate.protocol.resources import ResourceType
 
@@ -33,6 +38,12 @@ PATIENCE = 30.0
 """Seconds for which a kind may fail: the pod of a webhook is replaced in less."""
 SHORT_PATIENCE = 5.0
 """Seconds for which it may fail if one of the LCluster was marked lately."""
+LONGEST_TRIAL_WAIT = 120.0
+"""Seconds after which it is tried again at the latest whether a webhook converts."""
+_EPISODE = 60.0
+"""Seconds in which marks count as one: an operator may have twenty definitions and one webhook."""
+_PATIENT_EPISODES = 3
+"""Where an LCluster had more lately, its definitions are marked as soon as they fail."""
 HELD, _LONGEST_HELD = 30.0, 3600.0
 """Seconds for which a definition is marked at least: twice as long each time, up to an hour."""
 _REMEMBERED = 6 * 3600.0
@@ -46,6 +57,8 @@ _HEADERS = (("accept", METADATA_LIST),)
 _HEAD_BYTES = 16 * 1024
 _CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
 """The token for the next page, which stands before the objects of a list."""
+
+_LABEL = f'"{UNCONVERTED}":'.encode()
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +96,9 @@ class FailingConverters:
     """When each definition was last seen to be listed."""
     _marks: dict[tuple[str, str], float] = field(default_factory=dict)
     """When each mark was first seen, by the definition and the time that it bears."""
+    _trials: dict[str, int] = field(default_factory=dict)
+    """How often it was tried whether the webhook of a definition converts again."""
+    _impatient: asyncio.Event = field(default_factory=asyncio.Event)
     _looked: dict[str, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
     _slots: dict[str, asyncio.Semaphore] = field(
@@ -98,6 +114,8 @@ class FailingConverters:
         now = self.now()
         if not resource.namespaced or now - self._sound.get(name, float("-inf")) < PATIENCE:
             return
+        if name not in self._suspects and not self._patience(name):
+            self._impatient.set()
         suspect = self._suspects.setdefault(name, _Suspect(now))
         suspect.why = why or suspect.why
         if any(tenant.namespaces.closed(each) for each in namespaces):
@@ -107,11 +125,13 @@ class FailingConverters:
         """Look at the definitions that have failed and at those that are marked, for ever."""
         async with asyncio.TaskGroup() as group:
             while True:
+                self._impatient.clear()
                 group.create_task(self.look())
-                await asyncio.sleep(EVERY)
+                await wait_at_most(self._impatient, EVERY)
 
     async def look(self) -> None:
         """Mark the definitions that cannot be listed; remove the mark of those that can."""
+        unconverted = self._unconverted()
         marks, now = self.tenants.marked_definitions(), self.now()
         self._marks |= {each: now for each in marks.items() if each not in self._marks}
         self._marks = {
@@ -120,15 +140,31 @@ class FailingConverters:
             if now - at < _REMEMBERED or each in marks.items()
         }
         self._sound = {each: at for each, at in self._sound.items() if now - at < PATIENCE}
-        known = marks.keys() | self._suspects.keys()
+        marked_lately = {name for name, _ in self._marks}
+        self._trials = {each: n for each, n in self._trials.items() if each in marked_lately}
+        known = marks.keys() | self._suspects.keys() | unconverted
         self._looked = {each: at for each, at in self._looked.items() if each in known}
-        due = [each for each in sorted(known - self._busy) if self._is_due(each, each in marks)]
+        waits = dict.fromkeys(known, 0.0) | dict.fromkeys(marks, EVERY_MARKED)
+        waits |= {each: self._trial_wait(each) for each in unconverted & marks.keys()}
+        due = [each for each in sorted(known - self._busy) if self._is_due(each, waits[each])]
         self._busy.update(due)
-        await asyncio.gather(*(self._look_at(each, marks) for each in due))
+        retained = self.tenants.retained_definitions()
+        looks = (self._look_at(each, marks) for each in due)
+        await asyncio.gather(*looks, *(self._leave(each) for each in retained))
 
-    def _is_due(self, name: str, marked: bool) -> bool:
-        since = self.now() - self._looked.get(name, float("-inf"))
-        return since >= (EVERY_MARKED if marked else 0)
+    def _unconverted(self) -> frozenset[str]:
+        """Return the names upstream of the definitions whose webhooks are not asked to convert."""
+        return frozenset(
+            tenant.view.crd_name_up(str(kind))
+            for tenant in self.tenants
+            for kind in tenant.view.unconverted
+        )
+
+    def _is_due(self, name: str, wait: float) -> bool:
+        return self.now() - self._looked.get(name, float("-inf")) >= wait
+
+    def _trial_wait(self, name: str) -> float:
+        return min(EVERY_MARKED * (1 + self._trials.get(name, 0)), LONGEST_TRIAL_WAIT)
 
     async def _look_at(self, name: str, marks: Mapping[str, str]) -> None:
         self._looked[name] = self.now()
@@ -141,16 +177,41 @@ class FailingConverters:
     async def _check(self, name: str, marks: Mapping[str, str]) -> None:
         found = self._find(name)
         try:
-            listed = await self._is_listed(name, *found) if found else None
             if found is None:
                 self._suspects.pop(name, None)
-            elif listed:
-                await self._listed(name, marks.get(name, ""))
-            elif listed is False:
-                await self._failing(name, marked=name in marks)
+            elif found[1].group_resource in found[0].view.unconverted:
+                await self._try(name, marked=name in marks)
+            else:
+                await self._judge(name, marks, await self._is_listed(name, *found))
         except ClusterError as error:
             about = {"definition": name, "error": str(error)}
             log.warning("a definition whose conversion fails was not looked at", extra=about)
+
+    async def _try(self, name: str, *, marked: bool) -> None:
+        """Have a webhook asked again; the next look shows whether it converts."""
+        self._looked.pop(name, None)
+        if not marked:
+            # Its tenant has taken the mark off: nothing may be created while nobody converts.
+            await self._mark(name)
+            return
+        self._trials[name] = self._trials.get(name, 0) + 1
+        await set_verbatim(self.client, name, verbatim=False)
+
+    async def _leave(self, name: str) -> None:
+        """Have nobody asked to convert what an LCluster has left behind."""
+        try:
+            await set_verbatim(self.client, name, verbatim=True)
+        except ClusterError as error:
+            about = {"definition": name, "error": str(error)}
+            log.warning("a definition of a former LCluster was not changed", extra=about)
+
+    async def _judge(self, name: str, marks: Mapping[str, str], listed: bool | None) -> None:
+        if listed:
+            await self._listed(name, marks.get(name, ""))
+        elif listed is False:
+            await self._failing(name, marked=name in marks)
+        else:
+            self._looked.pop(name, None)
 
     async def _listed(self, name: str, marked: str) -> None:
         self._suspects.pop(name, None)
@@ -161,9 +222,20 @@ class FailingConverters:
 
     async def _failing(self, name: str, *, marked: bool) -> None:
         suspect = self._suspects.setdefault(name, _Suspect(self.now()))
-        if not marked and self.now() - suspect.since >= self._patience(name):
-            await mark(self.client, name, suspect.why)
-            log.warning("a conversion webhook of an LCluster fails", extra=_about(name))
+        if marked:
+            await set_verbatim(self.client, name, verbatim=True)
+        elif self.now() - suspect.since >= self._patience(name):
+            await self._mark(name)
+
+    async def _mark(self, name: str) -> None:
+        """Let nothing be created any more, and then have its webhook not asked.
+
+        In the other order, something created in between would be stored as nobody has converted it.
+        """
+        suspect = self._suspects.setdefault(name, _Suspect(self.now()))
+        await mark(self.client, name, suspect.why)
+        await set_verbatim(self.client, name, verbatim=True)
+        log.warning("a conversion webhook of an LCluster fails", extra=_about(name))
 
     def _find(self, name: str) -> tuple[ServedTenant, ResourceType] | None:
         tenant = self.tenants.get(tenant_of_definition(name))
@@ -196,6 +268,9 @@ class FailingConverters:
     async def _list(self, view: TenantView, resource: ResourceType, namespace: str) -> None:
         """List the objects of a namespace, page by page; raise the error of the first that fails.
 
+        Where an object is one that nobody has converted, the API server has not noticed yet that
+        the webhook is to be asked again: that says nothing.
+
         Only the beginning of a page is kept, with the token for the next one: ``list_pages`` would
         hold pages of 8 MiB, of sixteen kinds of each tenant at once.
         """
@@ -206,34 +281,45 @@ class FailingConverters:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 target = f"{path}?{encode_query(query)}"
                 response = await self.upstream.send("GET", target, identity, _HEADERS)
-                head = await _head_of(response)
+                head, unconverted = await _read_page(response)
             if response.status != 200:
                 raise error_of(response.status, head)
+            if unconverted:
+                raise Throttled("not converted yet", status=429)
             more = _CONTINUE.search(head)
             query = (("limit", "500"), ("continue", more[1].decode())) if more else ()
 
-    def _marked_lately(self, name: str) -> int:
+    def _episodes(self, name: str) -> int:
         """Return how often definitions of the same LCluster were marked in the last hours."""
         tenant = tenant_of_definition(name)
-        return sum(tenant_of_definition(each) == tenant for each, _ in self._marks)
+        own = (at for (each, _), at in self._marks.items() if tenant_of_definition(each) == tenant)
+        return len({at // _EPISODE for at in own})
 
     def _patience(self, name: str) -> float:
-        return SHORT_PATIENCE if self._marked_lately(name) else PATIENCE
+        episodes = self._episodes(name)
+        if episodes > _PATIENT_EPISODES:
+            return 0.0
+        return SHORT_PATIENCE if episodes else PATIENCE
 
     def _held(self, name: str) -> float:
-        doublings = min(self._marked_lately(name) - 1, 10)
+        doublings = min(self._episodes(name) - 1, 10)
         return min(HELD * 2.0**doublings, _LONGEST_HELD)
 
 
-async def _head_of(response: UpstreamResponse) -> bytes:
-    """Read an answer and return its beginning: a tenant's objects may have any size."""
-    head = bytearray()
+async def _read_page(response: UpstreamResponse) -> tuple[bytes, bool]:
+    """Read an answer; return its beginning, and whether it has an object that nobody converted.
+
+    A tenant's objects may have any size.
+    """
+    head, end, unconverted = bytearray(), b"", False
     try:
         while data := await response.take():
             head += data[: _HEAD_BYTES - len(head)]
+            unconverted = unconverted or _LABEL in end + data
+            end = bytes(data[-len(_LABEL) :])
     finally:
         response.close()
-    return bytes(head)
+    return bytes(head), unconverted
 
 
 def _about(definition: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from lnamespace.gateway.tenants.default_classes import DefaultClasses
 from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.gateway.tenants.unconverted_kinds import UnconvertedKinds
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     DEVICE_CLASS,
@@ -61,6 +62,7 @@ class ViewBuilder:
     ) -> None:
         self.roles: Mapping[str, RbacRole] = {}
         self.default_classes = DefaultClasses(names.lcluster_label)
+        self.unconverted = UnconvertedKinds(names.lcluster_label)
         self._names = names
         self._stores = stores
         self._allowances = allowances
@@ -115,6 +117,7 @@ class ViewBuilder:
             webhook_route=self._route(cluster) if self._route else None,
             default_classes=self.default_classes.defaults_for(name),
             platform_groups=self._published.groups,
+            unconverted=self.unconverted.kinds_of(name),
         )
 
     def _published_roles(self) -> Mapping[str, RbacRole]:

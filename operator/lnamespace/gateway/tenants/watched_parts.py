@@ -13,6 +13,7 @@ from msgspec import Raw
 from msgspec.json import Decoder, encode
 
 from lnamespace.gateway.tenants.conversion_marks import read_mark
+from lnamespace.gateway.tenants.conversion_paths import ConversionState, read_conversion
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
@@ -54,10 +55,13 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
         When it was marked; empty if it is not.
     schemas
         The size of the schemas of a tenant's.
+    conversion
+        Who converts its objects.
     """
 
     marked: str = ""
     schemas: int = 0
+    conversion: ConversionState = ConversionState()
 
     @classmethod
     def of(cls, item: WatchedObject) -> "KeptDefinition":
@@ -104,7 +108,7 @@ class PartReader:
         item = self.metadata(raw)
         # Those of the platform nobody bounds.
         size = self._schemas(raw) if self.label in item.labels else 0
-        return replace(item, raw=encode(KeptDefinition(read_mark(raw), size)))
+        return replace(item, raw=encode(KeptDefinition(read_mark(raw), size, read_conversion(raw))))
 
     def _schemas(self, raw: bytes | Raw) -> int:
         version = _versioned(raw).metadata

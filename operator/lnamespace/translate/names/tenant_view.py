@@ -9,7 +9,7 @@ The methods for the way down return None for a name that is not this tenant's.
 
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lnamespace.model.quantities import ShownTotals
@@ -68,6 +68,9 @@ class TenantView:
         The upstream names of the tenant's own default classes, by their resource.
     platform_groups
         The API groups of the platform's own that the tenant is served something of.
+    unconverted
+        The tenant's kinds whose conversion webhook is not asked, each with the version in which its
+        objects are stored.
     totals
         Returns the totals of all namespaces, to show instead of each share; None if there are none.
     namespaces
@@ -84,6 +87,7 @@ class TenantView:
     webhook_route: WebhookRoute | None = None
     default_classes: Mapping[GroupResource, str] = field(default_factory=dict)
     platform_groups: frozenset[str] = frozenset()
+    unconverted: Mapping[GroupResource, str] = field(default_factory=dict)
     totals: Callable[[], ShownTotals] | None = field(default=None, compare=False)
     namespaces: Container[str] = field(default=frozenset(), compare=False)
 
@@ -194,6 +198,13 @@ class TenantView:
         if not group.startswith(self.prefix):
             return None
         return f"{plural}{dot}{group[len(self.prefix) :]}"
+
+    def for_write_of(self, definition: str) -> "TenantView":
+        """Return the view for a write of a definition, whose webhook may not be asked now."""
+        plural, _, group = definition.partition(".")
+        if self.webhook_route is None or GroupResource(group, plural) not in self.unconverted:
+            return self
+        return replace(self, webhook_route=replace(self.webhook_route, verbatim=True))
 
     def user_up(self, user: str) -> str:
         """Return a user name in upstream spelling, which is no user of the platform."""

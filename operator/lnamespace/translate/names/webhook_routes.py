@@ -1,7 +1,8 @@
 """The routes of a tenant's webhooks, which the API server calls through the gateway.
 
 Upstream, the client of each webhook is the gateway's own Service. Its path names the Service of the
-tenant, which can be read from it again, so nothing is stored.
+tenant, which can be read from it again, so nothing is stored. By the path of a conversion webhook
+the gateway also knows whether it is to be asked at all (decision 0066).
 """
 
 import re
@@ -9,8 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 PATH = "webhooks"
+VERBATIM = "verbatim"
+"""Takes its place where the gateway changes the version alone. It is as long: a definition may have
+no room for one more byte."""
+_PATHS = f"(?:{PATH}|{VERBATIM})"
 _PARTS = re.compile(
-    rf"/{PATH}/(?P<tenant>[a-z0-9]+)/(?P<key>[0-9a-f]+)/(?P<namespace>[a-z0-9-]+)"
+    rf"/(?P<first>{_PATHS})/(?P<tenant>[a-z0-9]+)/(?P<key>[0-9a-f]+)/(?P<namespace>[a-z0-9-]+)"
     r"/(?P<name>[a-z0-9-]+)/(?P<port>[0-9]{1,5})(?P<path>/.*)?"
 )
 
@@ -73,11 +78,18 @@ class TenantWebhook:
 
 @dataclass(frozen=True)
 class WebhookPath:
-    """The webhook and the key in the path of a request of the API server."""
+    """The webhook and the key in the path of a request of the API server.
+
+    Parameters
+    ----------
+    verbatim
+        Whether the webhook is not asked: of the objects the version alone is changed.
+    """
 
     tenant: str
     key: str
     webhook: TenantWebhook
+    verbatim: bool = False
 
     @classmethod
     def parse(cls, path: str) -> "WebhookPath | None":
@@ -87,7 +99,14 @@ class WebhookPath:
             return None
         namespace, name, port = found["namespace"], found["name"], int(found["port"])
         webhook = TenantWebhook(namespace, name, port, found["path"] or "")
-        return cls(found["tenant"], found["key"], webhook)
+        return cls(found["tenant"], found["key"], webhook, found["first"] == VERBATIM)
+
+
+def with_verbatim(path: str, *, verbatim: bool) -> str:
+    """Return the path of a conversion webhook, asked or not; another path stays as it is."""
+    asked, not_asked = f"/{PATH}/", f"/{VERBATIM}/"
+    before, after = (asked, not_asked) if verbatim else (not_asked, asked)
+    return after + path.removeprefix(before) if path.startswith(before) else path
 
 
 @dataclass(frozen=True)
@@ -100,16 +119,19 @@ class WebhookRoute:
         The CA of the gateway's certificate there, in PEM.
     key
         A secret in the path: the API server sends no credentials.
+    verbatim
+        Whether the webhook is not asked to convert.
     """
 
     service: GatewayService
     tenant: str
     authority: str
     key: str = field(repr=False)
+    verbatim: bool = False
 
     @cached_property
     def _base(self) -> str:
-        return f"/{PATH}/{self.tenant}/{self.key}/"
+        return f"/{VERBATIM if self.verbatim else PATH}/{self.tenant}/{self.key}/"
 
     def path_of(self, webhook: TenantWebhook) -> str:
         """Return the path at which the gateway asks a webhook."""
@@ -128,10 +150,10 @@ class WebhookRoute:
         if self.service.host not in text:
             return text
         host = rf"{re.escape(self.service.host)}(?::[0-9]+)?"
-        url = rf"{host}/{PATH}/[a-z0-9]+/[0-9a-f]+/([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)"
+        url = rf"{host}/{_PATHS}/[a-z0-9]+/[0-9a-f]+/([a-z0-9-]+)/([a-z0-9-]+)/([0-9]+)"
         text = re.sub(url, r"\2.\1.svc:\3", text)
         text = re.sub(
             rf"{_NO_ENDPOINTS} \"{re.escape(self.service.name)}\"( not found)?", _NO_ANSWER, text
         )
         # Kubernetes cuts long texts: a path that is cut is removed.
-        return re.sub(rf"{host}(/{PATH}/[^\s\"]*)?", "webhook", text)
+        return re.sub(rf"{host}(/{_PATHS}/[^\s\"]*)?", "webhook", text)

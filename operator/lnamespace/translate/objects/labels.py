@@ -27,9 +27,15 @@ from lnamespace.translate.objects.translators import (
     object_of,
     text_of,
 )
-from lnamespace.translate.protocol.status import Refused, bad_request, forbidden
+from lnamespace.translate.protocol.status import Refused, bad_request, conversion_failed, forbidden
 
 OWN_KEYS_BYTES = LCLUSTER_KEYS.encode()
+UNCONVERTED = f"{LCLUSTER_KEYS}unconverted"
+"""The label of an object of which the version alone was changed; its value is the version before.
+
+Its fields are not what its version says, so it is shown to no tenant, and a policy of the chart
+refuses every write of it. It is a label, for the API server selects objects by labels before it
+evaluates anything."""
 CLAIMED_BY = f"{LCLUSTER_KEYS}claimed-by"
 """The label that a policy of the platform puts on a volume that a provisioner made for a claim of a
 tenant; its value is the tenant."""
@@ -93,6 +99,8 @@ class LabelsTranslator:
             return value
         if members.pop(context.view.tenant_label, None) is not None and not self.labelled:
             raise ForeignObject
+        if UNCONVERTED in members and context.resource.custom:
+            raise conversion_failed(context.resource)
         return self._members_down(members, context)
 
     def _members_down(self, members: Encoded, context: TranslationContext) -> Encoded:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.errors import LNamespaceError
-from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,15 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refuse
 def too_many_requests(message: str, seconds: int = 1) -> Refused:
     """Return a refusal with ``Retry-After``."""
     return Refused(ApiStatus(429, "TooManyRequests", message, {"retryAfterSeconds": seconds}))
+
+
+def conversion_failed(resource: ResourceType) -> Refused:
+    """Return the refusal of objects that nobody has converted, much as the API server words it."""
+    return internal_error(
+        f"conversion webhook for {resource.group}, Kind={resource.kind} failed: it is asked again "
+        f"within two minutes; condition Terminating of CustomResourceDefinition "
+        f"{resource.group_resource} says why"
+    )
 
 
 def internal_error(message: str) -> Refused:

@@ -28,7 +28,12 @@ from lnamespace.translate.protocol.selectors import (
     render_field_selector,
     render_label_selector,
 )
-from lnamespace.translate.protocol.status import bad_request, forbidden, not_found
+from lnamespace.translate.protocol.status import (
+    bad_request,
+    conversion_failed,
+    forbidden,
+    not_found,
+)
 from lnamespace.translate.protocol.verbs import (
     CONNECTIONS,
     LISTING_VERBS,
@@ -84,6 +89,7 @@ def upstream_target(
         If the request writes an object of the platform, or has a query that is not served.
     """
     _refuse_hidden(request, view)
+    _refuse_unconverted(request, view)
     refuse_foreign_write(request, view)
     path = "".join(f"/{encode_segment(each)}" for each in _segments(request, view))
     query = _query(request, view, listed)
@@ -125,6 +131,20 @@ def refuse_deletion(request: ResourceRequest) -> None:
     is_namespace = request.resource.group_resource == NAMESPACES and not request.subresource
     if is_namespace and request.verb == "delete" and request.name in _IMMORTAL:
         raise forbidden(NAMESPACES, request.name, "this namespace may not be deleted")
+
+
+def _refuse_unconverted(request: ResourceRequest, view: TenantView) -> None:
+    """Refuse a write that would be stored as nobody has converted it.
+
+    Nothing is created, for the definition is marked; but before Kubernetes 1.34 an apply is. What is
+    written in the preferred version a policy refuses, by the label of what it was before.
+    """
+    resource = request.resource
+    stored = view.unconverted.get(resource.group_resource)
+    if stored is None or request.verb not in {"update", "patch"}:
+        return
+    if request.version not in {stored, *(resource.versions or ())[:1]}:
+        raise conversion_failed(resource)
 
 
 def _refuse_hidden(request: ResourceRequest, view: TenantView) -> None:

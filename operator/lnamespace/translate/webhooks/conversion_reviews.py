@@ -9,7 +9,8 @@ from msgspec import Raw
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import translator_of
 from lnamespace.translate.objects.context import TranslationContext
-from lnamespace.translate.objects.translators import Encoded, ForeignObject
+from lnamespace.translate.objects.labels import UNCONVERTED
+from lnamespace.translate.objects.translators import Encoded, ForeignObject, object_of
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_members
@@ -70,6 +71,8 @@ class ConversionReview:
         kind for a list.
     body
         The review of the tenant's objects in tenant spelling; empty if there is none.
+    into_preferred
+        Whether the version that is asked for is the one in which Kubernetes lists the kind.
     """
 
     members: Encoded
@@ -78,6 +81,7 @@ class ConversionReview:
     objects: tuple[Encoded, ...]
     own: tuple[bool, ...]
     body: bytes
+    into_preferred: bool = False
 
     def answer_up(self, answer: bytes, view: TenantView) -> Conversion:
         """Translate the answer of a webhook into upstream spelling.
@@ -105,12 +109,16 @@ class ConversionReview:
 
     def answer_without_webhook(self) -> bytes:
         """Return the answer of conversion strategy ``None``, which changes the version alone."""
-        response = {
-            "uid": self.uid,
-            "convertedObjects": [each | {"apiVersion": self.wanted} for each in self.objects],
-            "result": {"status": _SUCCESS},
-        }
-        return envelope(self.members, response=response)
+        objects = [each | {"apiVersion": self.wanted} for each in self.objects]
+        return _success(self.members, self.uid, objects)
+
+    def answer_verbatim(self) -> bytes:
+        """Return the same answer, with the label of what nobody may write."""
+        objects = [
+            _verbatim(each, self.wanted) if own else each | {"apiVersion": self.wanted}
+            for each, own in zip(self.objects, self.own, strict=True)
+        ]
+        return _success(self.members, self.uid, objects)
 
 
 _NOTHING: dict[str, Any] = {"convertedObjects": []}
@@ -134,7 +142,17 @@ def read_conversion_review(body: bytes, view: TenantView) -> ConversionReview:
     question = envelope(members, request={**asked, **below}) if below["objects"] else b""
     own = tuple(each is not None for each in translated)
     wanted = request.desired_api_version
-    return ConversionReview(members, asked.get("uid"), wanted, request.objects, own, question)
+    resource = _resource_of(request, view)
+    preferred = ((resource and resource.versions) or ("",))[0]
+    return ConversionReview(
+        members,
+        asked.get("uid"),
+        wanted,
+        request.objects,
+        own,
+        question,
+        into_preferred=wanted.rpartition("/")[2] == preferred,
+    )
 
 
 def converted_kind(body: bytes, view: TenantView) -> tuple[ResourceType | None, frozenset[str]]:
@@ -146,10 +164,13 @@ def converted_kind(body: bytes, view: TenantView) -> tuple[ResourceType | None, 
         The body is not a ConversionReview.
     """
     request = decoded(read_members(body, "request")[0]["request"], _ConversionQuestion)
+    return _resource_of(request, view), frozenset(map(_namespace_of, request.objects))
+
+
+def _resource_of(request: _ConversionQuestion, view: TenantView) -> ResourceType | None:
     group = view.group_down(request.desired_api_version.rpartition("/")[0]) or ""
     kinds = {decoded(each.get("kind", _NO_TEXT), str) for each in request.objects}
-    resource = view.resources.by_kind(group, kinds.pop()) if len(kinds) == 1 else None
-    return resource, frozenset(map(_namespace_of, request.objects))
+    return view.resources.by_kind(group, kinds.pop()) if len(kinds) == 1 else None
 
 
 def _down(members: Encoded, view: TenantView) -> Encoded | None:
@@ -158,6 +179,44 @@ def _down(members: Encoded, view: TenantView) -> Encoded | None:
         return _Converted.from_object(members, view).down(members)
     except ForeignObject:
         return None
+
+
+def convert_verbatim(body: bytes) -> bytes:
+    """Return the answer to a ConversionReview of a former LCluster, whose objects are all labelled.
+
+    Raises
+    ------
+    Refused
+        The body is not a ConversionReview.
+    """
+    members, asked = read_members(body, "request")
+    request = decoded(members["request"], _ConversionQuestion)
+    objects = [_verbatim(each, request.desired_api_version) for each in request.objects]
+    return _success(members, asked.get("uid"), objects)
+
+
+def _success(members: Encoded, uid: Raw | None, objects: list[Encoded]) -> bytes:
+    response = {"uid": uid, "convertedObjects": objects, "result": {"status": _SUCCESS}}
+    return envelope(members, response=response)
+
+
+def _verbatim(members: Encoded, wanted: str) -> Encoded:
+    """Return an object in another version, with the label that says so."""
+    metadata: Encoded = decoded(members.get("metadata", _NO_OBJECT), dict[str, Raw])
+    labels = object_of(metadata.get("labels", _NO_OBJECT)) or {}
+    before = decoded(members.get("apiVersion", _NO_TEXT), str).rpartition("/")[2]
+    labelled = metadata | {"labels": labels | {UNCONVERTED: before}}
+    return members | {"apiVersion": wanted, "metadata": labelled}
+
+
+def _without_label(members: Encoded) -> Encoded:
+    """Return an object that its tenant stored past the gateway while nobody converted it."""
+    if UNCONVERTED.encode() not in bytes(members.get("metadata", _NO_OBJECT)):
+        return members
+    metadata: Encoded = decoded(members["metadata"], dict[str, Raw])
+    labels = object_of(metadata.get("labels", _NO_OBJECT)) or {}
+    labels.pop(UNCONVERTED, None)
+    return members | {"metadata": Raw(msgspec.json.encode(metadata | {"labels": labels}))}
 
 
 def _namespace_of(members: Encoded) -> str:
@@ -181,6 +240,7 @@ class _Converted:
         return cls(f"{group}/{version}", TranslationContext(view, resource))
 
     def down(self, members: Encoded) -> Encoded:
+        members = _without_label(members)
         below = translator_of(self.context.resource).members_down({**members}, self.context)
         return below | {"apiVersion": self.api_version}
 
