@@ -97,6 +97,11 @@ class Tenants:
         )
         return {name: mark for name, mark in marks if mark}
 
+    def generation_of(self, definition: str) -> int:
+        """Return the generation of a definition by its name upstream; 0 if there is none."""
+        found = self._stores[CUSTOM_RESOURCE_DEFINITION.plural].get(("", definition))
+        return KeptDefinition.of(found).generation if found else 0
+
     def retained_definitions(self) -> frozenset[str]:
         """Return the names upstream of definitions whose webhook is asked, though nobody is served.
 

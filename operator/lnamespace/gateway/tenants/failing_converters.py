@@ -97,7 +97,9 @@ class FailingConverters:
     _marks: dict[tuple[str, str], float] = field(default_factory=dict)
     """When each mark was first seen, by the definition and the time that it bears."""
     _trials: dict[str, int] = field(default_factory=dict)
-    """How often it was tried whether the webhook of a definition converts again."""
+    """How often it was tried, by any replica, whether the webhook of a definition converts."""
+    _generations: dict[str, int] = field(default_factory=dict)
+    """The generation in which each definition was last seen unconverted: a trial makes two."""
     _impatient: asyncio.Event = field(default_factory=asyncio.Event)
     _looked: dict[str, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
@@ -140,8 +142,7 @@ class FailingConverters:
             if now - at < _REMEMBERED or each in marks.items()
         }
         self._sound = {each: at for each, at in self._sound.items() if now - at < PATIENCE}
-        marked_lately = {name for name, _ in self._marks}
-        self._trials = {each: n for each, n in self._trials.items() if each in marked_lately}
+        self._notice_trials(unconverted)
         known = marks.keys() | self._suspects.keys() | unconverted
         self._looked = {each: at for each, at in self._looked.items() if each in known}
         waits = dict.fromkeys(known, 0.0) | dict.fromkeys(marks, EVERY_MARKED)
@@ -151,6 +152,18 @@ class FailingConverters:
         retained = self.tenants.retained_definitions()
         looks = (self._look_at(each, marks) for each in due)
         await asyncio.gather(*looks, *(self._leave(each) for each in retained))
+
+    def _notice_trials(self, unconverted: frozenset[str]) -> None:
+        """Begin to wait anew where another replica has tried: twelve would try all the time."""
+        lately = {name for name, _ in self._marks} | unconverted
+        self._trials = {each: n for each, n in self._trials.items() if each in lately}
+        self._generations = {each: n for each, n in self._generations.items() if each in lately}
+        for name in unconverted:
+            generation = self.tenants.generation_of(name)
+            if self._generations.get(name) != generation:
+                self._generations[name] = generation
+                self._trials[name] = self._trials.get(name, 0) + 1
+                self._looked[name] = self.now()
 
     def _unconverted(self) -> frozenset[str]:
         """Return the names upstream of the definitions whose webhooks are not asked to convert."""
@@ -164,7 +177,7 @@ class FailingConverters:
         return self.now() - self._looked.get(name, float("-inf")) >= wait
 
     def _trial_wait(self, name: str) -> float:
-        return min(EVERY_MARKED * (1 + self._trials.get(name, 0)), LONGEST_TRIAL_WAIT)
+        return min(EVERY_MARKED * self._trials.get(name, 1), LONGEST_TRIAL_WAIT)
 
     async def _look_at(self, name: str, marks: Mapping[str, str]) -> None:
         self._looked[name] = self.now()
@@ -189,12 +202,11 @@ class FailingConverters:
 
     async def _try(self, name: str, *, marked: bool) -> None:
         """Have a webhook asked again; the next look shows whether it converts."""
-        self._looked.pop(name, None)
+        self._looked.pop(name, None)  # the trial is looked at as soon as possible
         if not marked:
             # Its tenant has taken the mark off: nothing may be created while nobody converts.
             await self._mark(name)
             return
-        self._trials[name] = self._trials.get(name, 0) + 1
         await set_verbatim(self.client, name, verbatim=False)
 
     async def _leave(self, name: str) -> None:

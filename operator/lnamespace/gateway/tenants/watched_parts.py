@@ -57,11 +57,14 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
         The size of the schemas of a tenant's.
     conversion
         Who converts its objects.
+    generation
+        Of its spec.
     """
 
     marked: str = ""
     schemas: int = 0
     conversion: ConversionState = ConversionState()
+    generation: int = 0
 
     @classmethod
     def of(cls, item: WatchedObject) -> "KeptDefinition":
@@ -107,11 +110,12 @@ class PartReader:
         """Read a CustomResourceDefinition: its name, its tenant, and :class:`KeptDefinition`."""
         item = self.metadata(raw)
         # Those of the platform nobody bounds.
-        size = self._schemas(raw) if self.label in item.labels else 0
-        return replace(item, raw=encode(KeptDefinition(read_mark(raw), size, read_conversion(raw))))
-
-    def _schemas(self, raw: bytes | Raw) -> int:
         version = _versioned(raw).metadata
+        size = self._schemas(raw, version) if self.label in item.labels else 0
+        kept = KeptDefinition(read_mark(raw), size, read_conversion(raw), version.generation)
+        return replace(item, raw=encode(kept))
+
+    def _schemas(self, raw: bytes | Raw, version: _VersionedMeta) -> int:
         if version not in self._counted:
             if len(self._counted) >= _COUNTED:
                 self._counted.clear()

@@ -136,8 +136,8 @@ def refuse_deletion(request: ResourceRequest) -> None:
 def _refuse_unconverted(request: ResourceRequest, view: TenantView) -> None:
     """Refuse a write that would be stored as nobody has converted it.
 
-    Nothing is created, for the definition is marked; but before Kubernetes 1.34 an apply is. What is
-    written in the preferred version a policy refuses, by the label of what it was before.
+    Nothing is created, for the definition is marked; but before Kubernetes 1.34 by an apply. What
+    is written in the preferred version a policy refuses, by the label of what it was before.
     """
     resource = request.resource
     stored = view.unconverted.get(resource.group_resource)
