@@ -18,7 +18,7 @@ from lnamespace.gateway.fairness.costs import seconds_for_answer
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.totals import Answer
-from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity, accepting_json
 from lnamespace.http.messages import Headers
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.answers import decode, error_of
@@ -28,7 +28,7 @@ from lnamespace.kube.resources import CLUSTER_ROLE_BINDING
 from lnamespace.translate.objects.confinement import restore
 from lnamespace.translate.objects.confinement.admission_sizes import admission_size, binding_size
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
-from lnamespace.translate.protocol.status import forbidden
+from lnamespace.translate.protocol.status import ExceededQuota
 from lnamespace.translate.protocol.verbs import MANAGED_VERBS
 from lnamespace.translate.requests.targets import manager_of, upstream_target
 
@@ -135,9 +135,7 @@ class ClusterQuota:
         request = call.request.with_parameters(("dryRun", "All"))
         manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
         target = upstream_target(request, call.view, default_manager=manager)
-        # The client may have asked for a table.
-        kept = (each for each in headers if each[0] != "accept")
-        as_json = (*kept, ("accept", JSON))
+        as_json = accepting_json(headers)
         return await self.upstream.send(sent.method, target, call.identity, as_json, body)
 
     async def _confirm(
@@ -149,10 +147,8 @@ class ClusterQuota:
         after = counted.size(restore(resource, written, call.view))
         more = after - there.get(_key_of(resource, written), 0)
         if more > 0 and used + more > limit:
-            word = counted.word
-            counts = f"requested: {word}={more}, used: {word}={used}, limited: {word}={limit}"
-            why = f"exceeded quota: lcluster, {counts}"
-            raise forbidden(resource.group_resource, call.request.name, why)
+            exceeded = ExceededQuota("lcluster", counted.word, more, used, limit)
+            raise exceeded.refusal(resource.group_resource, call.request.name)
 
     async def _there(self, call: TenantCall, counted: _LimitedKinds) -> dict[_Key, int]:
         """Return what each object of a tenant counts."""

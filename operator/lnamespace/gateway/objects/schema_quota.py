@@ -21,11 +21,15 @@ from lnamespace.translate.objects.confinement.schema_sizes import (
     schemas_after,
     total_for,
 )
-from lnamespace.translate.protocol.status import forbidden
+from lnamespace.translate.protocol.status import ExceededQuota
 from lnamespace.translate.protocol.verbs import MANAGED_VERBS
 
 _SEEN_SECONDS = 0.5
 """Seconds that a write counts as under way after the answer, until a watch has it."""
+
+_ADVICE = (
+    "objects and items in spec.versions.schema: leave out parts that are not needed, or definitions"
+)
 
 
 @dataclass(frozen=True)
@@ -95,14 +99,8 @@ class SchemaQuota:
         total = total_for(self.allowed(call.view.tenant))
         for what, used, most in (("definition", 0, MAX_SIZE), ("lcluster", others, total)):
             if most is not None and used + after > most:
-                counts = (
-                    f"requested: schemas={after}, used: schemas={used}, limited: schemas={most}"
-                )
-                why = (
-                    f"exceeded quota: {what}, {counts} (objects and items in spec.versions.schema: "
-                    "leave out parts that are not needed, or definitions)"
-                )
-                raise forbidden(CRDS, call.request.name, why)
+                exceeded = ExceededQuota(what, "schemas", after, used, most, _ADVICE)
+                raise exceeded.refusal(CRDS, call.request.name)
 
     def _release(self, tenant: str, entry: tuple[str, int]) -> None:
         self._sending[tenant].remove(entry)

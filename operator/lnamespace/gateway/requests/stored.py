@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.kube.media_types import JSON
+from lnamespace.gateway.upstream.requests import Upstream, accepting_json
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.requests.targets import upstream_target
 
@@ -28,9 +27,7 @@ async def read_stored(upstream: Upstream, call: TenantCall) -> tuple[int, bytes]
         The API server did not answer.
     """
     target = upstream_target(read_request(call), call.view)
-    # The client of a write may have asked for a table, or for a stream.
-    kept = (each for each in call.headers if each[0] != "accept")
-    headers = (*kept, ("accept", JSON))
+    headers = accepting_json(call.headers)
     response = await upstream.send("GET", target, call.identity, headers)
     return response.status, await response.read()
 

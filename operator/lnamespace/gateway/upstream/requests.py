@@ -61,6 +61,11 @@ class UpstreamIdentity:
         return (("impersonate-user", name), *sent)
 
 
+def accepting_json(headers: Headers) -> Headers:
+    """Return headers by which the answer is JSON: a client may have asked for a table or stream."""
+    return (*(each for each in headers if each[0] != "accept"), ("accept", JSON))
+
+
 def acting_value(user: User) -> str:
     """Return the user inside the tenant's cluster as JSON, for its webhooks."""
     info = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}

@@ -151,6 +151,35 @@ def too_many_requests(message: str, seconds: int = 1) -> Refused:
     return Refused(ApiStatus(429, "TooManyRequests", message, {"retryAfterSeconds": seconds}))
 
 
+@dataclass(frozen=True)
+class ExceededQuota:
+    """A quota that a write would exceed.
+
+    Parameters
+    ----------
+    quota
+        What has the quota.
+    word
+        What is counted.
+    advice
+        What to do about it; empty if that is plain.
+    """
+
+    quota: str
+    word: str
+    requested: int
+    used: int
+    limited: int
+    advice: str = ""
+
+    def refusal(self, resource: GroupResource, name: str) -> Refused:
+        """Return the refusal of a write, in the words of a ResourceQuota."""
+        counts = (("requested", self.requested), ("used", self.used), ("limited", self.limited))
+        told = ", ".join(f"{what}: {self.word}={count}" for what, count in counts)
+        advice = f" ({self.advice})" if self.advice else ""
+        return forbidden(resource, name, f"exceeded quota: {self.quota}, {told}{advice}")
+
+
 def conversion_failed(resource: ResourceType) -> Refused:
     """Return the refusal of objects that nobody has converted, much as the API server words it."""
     return internal_error(
