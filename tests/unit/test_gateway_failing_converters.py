@@ -11,17 +11,19 @@ from lnamespace.errors import NotFound
 from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, read_mark
 from lnamespace.gateway.tenants.conversion_paths import read_conversion
 from lnamespace.gateway.tenants.failing_converters import (
+    BUSY,
     EVERY_MARKED,
     HELD,
     LONGEST_TRIAL_WAIT,
     PATIENCE,
     SHORT_PATIENCE,
+    SLOW_PATIENCE,
     FailingConverters,
 )
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
-from lnamespace.translate.names.webhook_routes import PATH, VERBATIM
+from lnamespace.translate.names.webhook_routes import PATH, VERBATIM, TenantWebhook
 from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS
 from lnamespace.translate.objects.labels import UNCONVERTED
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType
@@ -329,6 +331,45 @@ async def test_who_makes_failing_definitions_all_the_time_is_waited_for_no_more(
     async with asyncio.timeout(2):  # it looks every five seconds, if nobody wakes it
         await platform.changed.wait()
     task.cancel()
+    assert platform.marked_definitions()
+
+
+async def test_a_converter_that_is_slow_is_marked_after_minutes(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """It converted everything, each object in four seconds: no list of its kind ever ended."""
+    webhook = TenantWebhook("acme-default", "hook")
+    assert [converters.busy("acme", webhook, BUSY / 2) for _ in range(3)] == [False, False, True]
+    platform.failure = 504
+    converters.failed(platform.tenant, CARTS, (), "it takes too long", slow=True)
+    await look(converters, clock, SLOW_PATIENCE - 5)
+    assert not platform.marked_definitions()
+    await look(converters, clock, 10)
+    assert platform.marked_definitions()
+
+
+async def test_a_converter_that_was_slow_for_a_moment_is_not_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """After a restart of the API server it converts all objects once."""
+    webhook = TenantWebhook("acme-default", "hook")
+    for _ in range(100):
+        assert not converters.busy("acme", webhook, BUSY / 8)
+        clock.time += 10
+    platform.failure = 504
+    converters.failed(platform.tenant, CARTS, (), "it takes too long", slow=True)
+    await look(converters, clock, SLOW_PATIENCE - 10)
+    platform.failure = 0
+    await look(converters, clock, 2 * SLOW_PATIENCE)
+    assert not platform.patched
+
+
+async def test_a_slow_converter_that_fails_is_waited_for_no_longer_than_another(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    converters.failed(platform.tenant, CARTS, (), "it takes too long", slow=True)
+    fail(converters, platform)
+    await look(converters, clock, PATIENCE + 10)
     assert platform.marked_definitions()
 
 

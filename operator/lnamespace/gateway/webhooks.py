@@ -7,6 +7,7 @@ tenant, through the API server's proxy, so it reaches nothing that the tenant co
 import asyncio
 import hmac
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ LIMITS = ServerLimits(body=32 * 1024 * 1024, bodies=128 * 1024 * 1024)
 _COUNTED = PathRequest("post", "")
 _CONVERSION = "ConversionReview"
 _NO_ANSWER = "it does not answer"
+_SLOW = "it takes too long"
 _HEADERS = (("content-type", JSON), ("accept", JSON))
 
 log = logging.getLogger(__name__)
@@ -153,11 +155,13 @@ class WebhookHandler:
             raise no_such_path()
         return tenant, found
 
-    def _conversion_failed(self, body: bytes, tenant: ServedTenant, failure: str) -> None:
+    def _conversion_failed(
+        self, body: bytes, tenant: ServedTenant, failure: str, *, slow: bool = False
+    ) -> None:
         with suppress(Refused):
             resource, namespaces = converted_kind(body, tenant.view)
             if resource:
-                self.converters.failed(tenant, resource, namespaces, failure)
+                self.converters.failed(tenant, resource, namespaces, failure, slow=slow)
 
     async def _review(
         self, body: bytes, tenant: ServedTenant, path: WebhookPath
@@ -182,8 +186,13 @@ class WebhookHandler:
             # Into others, also for what is written in this one, only the webhook converts.
             return review.answer_verbatim(), ""
         async with _bounded(self.conversions, tenant.name):
+            began = time.monotonic()
             answer = await self._ask(tenant.view, path.webhook, review.body, converts=True)
-            return review.answer_up(answer, tenant.view)
+            converted = review.answer_up(answer, tenant.view)
+        took = time.monotonic() - began
+        if not converted.failure and self.converters.busy(tenant.name, path.webhook, took):
+            self._conversion_failed(body, tenant, _SLOW, slow=True)
+        return converted
 
     async def _ask(
         self, view: TenantView, webhook: TenantWebhook, body: bytes, *, converts: bool = False

@@ -13,7 +13,8 @@
 - :mod:`~lnamespace.gateway.tenants.stored_conditions`: renews what confines its stored webhooks.
 - :mod:`~lnamespace.gateway.tenants.failing_converters`: keeps Kubernetes from waiting for kinds of
   theirs that cannot be listed, by :mod:`~lnamespace.gateway.tenants.conversion_marks` and
-  :mod:`~lnamespace.gateway.tenants.conversion_paths`;
+  :mod:`~lnamespace.gateway.tenants.conversion_paths`, where
+  :mod:`~lnamespace.gateway.tenants.listed_kinds` says so;
   :mod:`~lnamespace.gateway.tenants.unconverted_kinds`: those that nobody converts now.
 - :mod:`~lnamespace.gateway.tenants.full_definitions`: empties definitions of deleted LClusters, for
   which etcd has no room.

@@ -9,33 +9,31 @@ whether the webhook converts again.
 
 import asyncio
 import logging
-import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
+from lnamespace.errors import ClusterError
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
 from lnamespace.gateway.tenants.conversion_paths import set_verbatim
-from lnamespace.gateway.tenants.object_counts import listed_path
+from lnamespace.gateway.tenants.listed_kinds import is_listed
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
-from lnamespace.http.upstream_connection import UpstreamResponse
-from lnamespace.kube.answers import error_of
+from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
-from lnamespace.kube.media_types import METADATA_LIST
 from lnamespace.runtime.lifecycle import wait_at_most
-from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.labels import UNCONVERTED
-from lnamespace.translate.protocol.percent import encode_query
+from lnamespace.translate.names.webhook_routes import TenantWebhook
 from lnamespace.translate.protocol.resources import ResourceType
 
 EVERY, EVERY_MARKED = 5.0, 30.0
 """Seconds between two looks at a kind that fails, and at one that is marked."""
 PATIENCE = 30.0
 """Seconds for which a kind may fail: the pod of a webhook is replaced in less."""
+SLOW_PATIENCE = 300.0
+"""Seconds for which a webhook may be slow: in this time the API server fills a cache."""
+BUSY = 10.0
+"""Seconds of work of a webhook within a minute after which it is looked at."""
 SHORT_PATIENCE = 5.0
 """Seconds for which it may fail if one of the LCluster was marked lately."""
 LONGEST_TRIAL_WAIT = 120.0
@@ -50,16 +48,7 @@ _REMEMBERED = 6 * 3600.0
 """Seconds for which it counts that a definition was marked."""
 _UNREACHED = 90.0
 """Seconds for which a failure counts in a namespace in which the gateway cannot look again."""
-_ANSWER_SECONDS = 10.0
 _AT_ONCE = 16
-_PERSON = "lnamespace-gateway"
-_HEADERS = (("accept", METADATA_LIST),)
-_HEAD_BYTES = 16 * 1024
-_CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
-"""The token for the next page, which stands before the objects of a list."""
-
-_LABEL = f'"{UNCONVERTED}":'.encode()
-
 log = logging.getLogger(__name__)
 
 
@@ -73,9 +62,12 @@ class _Suspect:
         When it was first noticed.
     unreached
         When it last failed in a namespace in which the gateway cannot look.
+    slow
+        Whether it has converted everything so far, but takes long.
     """
 
     since: float
+    slow: bool = False
     why: str = "it does not answer"
     unreached: float = float("-inf")
 
@@ -100,6 +92,8 @@ class FailingConverters:
     """How often it was tried, by any replica, whether the webhook of a definition converts."""
     _generations: dict[str, int] = field(default_factory=dict)
     """The generation in which each definition was last seen unconverted: a trial makes two."""
+    _work: dict[tuple[str, TenantWebhook], list[float]] = field(default_factory=dict)
+    """The present minute of each webhook, and the seconds that it took to convert in that."""
     _impatient: asyncio.Event = field(default_factory=asyncio.Event)
     _looked: dict[str, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
@@ -108,18 +102,39 @@ class FailingConverters:
     )
     """Of each tenant: one whose kinds take long to list holds up its own alone."""
 
+    def busy(self, tenant: str, webhook: TenantWebhook, seconds: float) -> bool:
+        """Count the seconds that a webhook took to convert; return whether they are many.
+
+        The API server has the objects of a kind converted one by one for its cache. Until that is
+        full no namespace can be deleted, and with four seconds for each object it never is.
+        """
+        minute = self.now() // 60
+        work = self._work.setdefault((tenant, webhook), [minute, 0.0])
+        if work[0] != minute:
+            work[:] = minute, 0.0
+        work[1] += seconds
+        return work[1] > BUSY
+
     def failed(
-        self, tenant: ServedTenant, resource: ResourceType, namespaces: Iterable[str], why: str
+        self,
+        tenant: ServedTenant,
+        resource: ResourceType,
+        namespaces: Iterable[str],
+        why: str,
+        *,
+        slow: bool = False,
     ) -> None:
-        """Record that a webhook has failed to convert objects in some namespaces."""
+        """Record that a webhook has failed to convert objects in some namespaces, or is slow."""
         name = tenant.view.crd_name_up(str(resource.group_resource))
         now = self.now()
         if not resource.namespaced or now - self._sound.get(name, float("-inf")) < PATIENCE:
             return
-        if name not in self._suspects and not self._patience(name):
+        if not slow and name not in self._suspects and not self._patience(name):
             self._impatient.set()
-        suspect = self._suspects.setdefault(name, _Suspect(now))
+        suspect = self._suspects.setdefault(name, _Suspect(now, slow))
         suspect.why = why or suspect.why
+        if suspect.slow and not slow:
+            suspect.since, suspect.slow = now, False
         if any(tenant.namespaces.closed(each) for each in namespaces):
             suspect.unreached = now
 
@@ -143,6 +158,7 @@ class FailingConverters:
         }
         self._sound = {each: at for each, at in self._sound.items() if now - at < PATIENCE}
         self._notice_trials(unconverted)
+        self._work = {each: work for each, work in self._work.items() if work[0] == now // 60}
         known = marks.keys() | self._suspects.keys() | unconverted
         self._looked = {each: at for each, at in self._looked.items() if each in known}
         waits = dict.fromkeys(known, 0.0) | dict.fromkeys(marks, EVERY_MARKED)
@@ -236,7 +252,9 @@ class FailingConverters:
         suspect = self._suspects.setdefault(name, _Suspect(self.now()))
         if marked:
             await set_verbatim(self.client, name, verbatim=True)
-        elif self.now() - suspect.since >= self._patience(name):
+            return
+        patience = SLOW_PATIENCE if suspect.slow else self._patience(name)
+        if self.now() - suspect.since >= patience:
             await self._mark(name)
 
     async def _mark(self, name: str) -> None:
@@ -265,41 +283,7 @@ class FailingConverters:
         suspect = self._suspects.get(name)
         if suspect and self.now() - suspect.unreached < _UNREACHED:
             return False
-        try:
-            for namespace in tenant.namespaces.all():
-                await self._list(tenant.view, resource, namespace)
-        except (ServerFault, TimeoutError):
-            return False
-        except (Unreachable, Throttled):
-            return None
-        except ClusterError as error:
-            # The namespace or the kind has just gone.
-            return None if error.status in (403, 404, 410) else False
-        return True
-
-    async def _list(self, view: TenantView, resource: ResourceType, namespace: str) -> None:
-        """List the objects of a namespace, page by page; raise the error of the first that fails.
-
-        Where an object is one that nobody has converted, the API server has not noticed yet that
-        the webhook is to be asked again: that says nothing.
-
-        Only the beginning of a page is kept, with the token for the next one: ``list_pages`` would
-        hold pages of 8 MiB, of sixteen kinds of each tenant at once.
-        """
-        path = listed_path(view, resource, namespace)
-        identity = UpstreamIdentity(view.tenant, _PERSON)
-        query: tuple[tuple[str, str], ...] = (("limit", "500"),)
-        while query:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                target = f"{path}?{encode_query(query)}"
-                response = await self.upstream.send("GET", target, identity, _HEADERS)
-                head, unconverted = await _read_page(response)
-            if response.status != 200:
-                raise error_of(response.status, head)
-            if unconverted:
-                raise Throttled("not converted yet", status=429)
-            more = _CONTINUE.search(head)
-            query = (("limit", "500"), ("continue", more[1].decode())) if more else ()
+        return await is_listed(self.upstream, tenant, resource)
 
     def _episodes(self, name: str) -> int:
         """Return how often definitions of the same LCluster were marked in the last hours."""
@@ -316,22 +300,6 @@ class FailingConverters:
     def _held(self, name: str) -> float:
         doublings = min(self._episodes(name) - 1, 10)
         return min(HELD * 2.0**doublings, _LONGEST_HELD)
-
-
-async def _read_page(response: UpstreamResponse) -> tuple[bytes, bool]:
-    """Read an answer; return its beginning, and whether it has an object that nobody converted.
-
-    A tenant's objects may have any size.
-    """
-    head, end, unconverted = bytearray(), b"", False
-    try:
-        while data := await response.take():
-            head += data[: _HEAD_BYTES - len(head)]
-            unconverted = unconverted or _LABEL in end + data
-            end = bytes(data[-len(_LABEL) :])
-    finally:
-        response.close()
-    return bytes(head), unconverted
 
 
 def _about(definition: str) -> dict[str, str]:

@@ -1,0 +1,85 @@
+"""Whether Kubernetes can list a kind of a tenant: as the tenant, namespace by namespace."""
+
+import asyncio
+import re
+
+from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
+from lnamespace.gateway.tenants.object_counts import listed_path
+from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
+from lnamespace.http.upstream_connection import UpstreamResponse
+from lnamespace.kube.answers import error_of
+from lnamespace.kube.media_types import METADATA_LIST
+from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.labels import UNCONVERTED
+from lnamespace.translate.protocol.percent import encode_query
+from lnamespace.translate.protocol.resources import ResourceType
+
+_ANSWER_SECONDS = 10.0
+_PERSON = "lnamespace-gateway"
+_HEADERS = (("accept", METADATA_LIST),)
+_HEAD_BYTES = 16 * 1024
+_CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
+"""The token for the next page, which stands before the objects of a list."""
+_LABEL = f'"{UNCONVERTED}":'.encode()
+
+
+async def is_listed(
+    upstream: Upstream, tenant: ServedTenant, resource: ResourceType
+) -> bool | None:
+    """Return whether a kind can be listed in its preferred version; None if that is not clear.
+
+    Where an object is one that nobody has converted, the API server has not noticed yet that the
+    webhook is to be asked again: that says nothing.
+    """
+    try:
+        for namespace in tenant.namespaces.all():
+            await _list(upstream, tenant.view, resource, namespace)
+    except (ServerFault, TimeoutError):
+        return False
+    except (Unreachable, Throttled):
+        return None
+    except ClusterError as error:
+        # The namespace or the kind has just gone.
+        return None if error.status in (403, 404, 410) else False
+    return True
+
+
+async def _list(
+    upstream: Upstream, view: TenantView, resource: ResourceType, namespace: str
+) -> None:
+    """List the objects of a namespace, page by page; raise the error of the first that fails.
+
+    Only the beginning of a page is kept, with the token for the next one: ``list_pages`` would hold
+    pages of 8 MiB, of sixteen kinds of each tenant at once.
+    """
+    path = listed_path(view, resource, namespace)
+    identity = UpstreamIdentity(view.tenant, _PERSON)
+    query: tuple[tuple[str, str], ...] = (("limit", "500"),)
+    while query:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            target = f"{path}?{encode_query(query)}"
+            response = await upstream.send("GET", target, identity, _HEADERS)
+            head, unconverted = await _read_page(response)
+        if response.status != 200:
+            raise error_of(response.status, head)
+        if unconverted:
+            raise Throttled("not converted yet", status=429)
+        more = _CONTINUE.search(head)
+        query = (("limit", "500"), ("continue", more[1].decode())) if more else ()
+
+
+async def _read_page(response: UpstreamResponse) -> tuple[bytes, bool]:
+    """Read an answer; return its beginning, and whether it has an object that nobody converted.
+
+    A tenant's objects may have any size.
+    """
+    head, end, unconverted = bytearray(), b"", False
+    try:
+        while data := await response.take():
+            head += data[: _HEAD_BYTES - len(head)]
+            unconverted = unconverted or _LABEL in end + data
+            end = bytes(data[-len(_LABEL) :])
+    finally:
+        response.close()
+    return bytes(head), unconverted
