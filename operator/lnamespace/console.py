@@ -48,7 +48,8 @@ def _run() -> int:
             raise
         print(
             f"error: {error.name} is missing: only the kubectl plugins are installed here.\n"
-            "For the controller, the webhook and the ledger: pip install 'lnamespace[server]'",
+            "For the controller, the webhook and the ledger run pip install '.[server]' in a clone "
+            "of LNamespace.",
             file=sys.stderr,
         )
         return 1

@@ -224,3 +224,24 @@ def test_name_values_change_only_the_names_of_accounts_webhook_and_ledger(
     for word, name in usual.items():
         made = made.replace(word, name)
     assert sorted(objects(made), key=identity) == sorted(objects(default), key=identity)
+
+
+@pytest.mark.parametrize("flags", [(), ("--set=gateway.enabled=true,gateway.host=x.example.com",)])
+def test_no_field_of_the_chart_is_null(cluster: Cluster, flags: tuple[str, ...]) -> None:
+    """An upgrade took the gateway's CA away, which the gateway writes into `data` of a ConfigMap.
+
+    To Helm, and to `kubectl apply`, null says that a field is to go.
+    """
+    made = objects(rendered(cluster, *flags))
+    nulls = {each["metadata"]["name"] for each in made if has_null(each)}
+    # Of a definition's webhook the Service or the address is to go, where it was there before.
+    assert nulls <= {"lnamespaces.tenancy.loblaw.digital"}
+
+
+def has_null(value: object) -> bool:
+    """Return whether something within a manifest is null."""
+    if isinstance(value, dict):
+        return any(map(has_null, value.values()))
+    if isinstance(value, list):
+        return any(map(has_null, value))
+    return value is None

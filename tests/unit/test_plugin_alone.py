@@ -76,7 +76,7 @@ def test_the_server_command_explains_its_installation_if_only_plugins_are_instal
     done = alone("from lnamespace.console import main; sys.exit(main())")
     assert (done.returncode, done.stdout) == (1, "")
     assert "only the kubectl plugins are installed here" in done.stderr
-    assert "pip install 'lnamespace[server]'" in done.stderr
+    assert "pip install '.[server]'" in done.stderr
 
 
 def test_an_interrupted_server_command_ends_without_a_stack_trace() -> None:

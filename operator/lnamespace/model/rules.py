@@ -38,7 +38,7 @@ MOMENT = (
 dates answers with a regular expression."""
 
 MOMENT_PROBLEM = (
-    "must be a time with its zone from the year 2000 on, such as 2030-01-31T17:00:00Z or "
+    "must be a time with its zone of the years 2000 to 2999, such as 2030-01-31T17:00:00Z or "
     "2030-01-31T17:00:00+01:00; without expiresAt the entry does not end"
 )
 NULL_PROBLEM = (

@@ -6,7 +6,7 @@ import sys
 import time
 
 from lnamespace.plugins.cluster.kubectl import Kubectl, Reply
-from lnamespace.plugins.cluster.watching import TICK, observe
+from lnamespace.plugins.cluster.watching import TICK, deleted, observe
 from lnamespace.plugins.model.api_group import advised
 from lnamespace.plugins.model.lnamespaces import (
     LNAMESPACE,
@@ -145,7 +145,8 @@ def wait_in_force(
     name, progress, started = name_of(stored), Progress(sys.stderr), time.monotonic()
     try:
         while True:
-            trouble = _why_not_in_force(kubectl.start_get(path(name, kind)).reply(), before, stored)
+            reply = kubectl.start_get(path(name, kind)).reply()
+            trouble = _why_not_in_force(reply, before, stored, kind)
             if not trouble:
                 return
             waited = time.monotonic() - started
@@ -161,13 +162,17 @@ def wait_in_force(
     )
 
 
-def _why_not_in_force(reply: Reply, before: Object, stored: Object) -> NotInForce | None:
+def _why_not_in_force(
+    reply: Reply, before: Object, stored: Object, kind: ResourceKind
+) -> NotInForce | None:
+    if reply.reason == "NotFound":
+        raise deleted(name_of(stored), kind)
     if reply.code:
-        lasting = reply.reason in ("Forbidden", "NotFound")
+        lasting = reply.reason == "Forbidden"
         return NotInForce(f"its status cannot be read: {reply.failure()}", lasting)
     lns: Object = reply.document()
     if lns["metadata"].get("uid") != stored["metadata"].get("uid"):
-        return NotInForce("it was deleted, and another has its name", lasting=True)
+        raise deleted(name_of(stored), kind, ", and another has its name")
     observed = lns.get("status", {}).get("observedGeneration") or 0
     if observed < stored["metadata"].get("generation", 1):
         return NotInForce(NOT_SEEN)

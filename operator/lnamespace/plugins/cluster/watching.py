@@ -65,7 +65,7 @@ def observe(
         try:
             for event in _events(kubectl, collection(kind) + _from(query, version), deadline):
                 if event and event.get("type") == "DELETED":
-                    raise _deleted(name, kind)
+                    raise deleted(name, kind)
                 if event is None or event.get("type") in STATES:
                     seen = seen or event is not None
                     yield event and event["object"]
@@ -78,7 +78,7 @@ def observe(
         # An object that was deleted between two watches would never be in the next one.
         reply = kubectl.start_get(path(name, kind)).reply()
         if reply.reason == "NotFound":
-            raise _deleted(name, kind)
+            raise deleted(name, kind)
         version = ""
         if reply.code:
             yield reply.failure()
@@ -88,8 +88,9 @@ def observe(
             yield lns
 
 
-def _deleted(name: str, kind: ResourceKind) -> PluginError:
-    return PluginError(f'{kind.kind} "{name}" was deleted while waiting for it')
+def deleted(name: str, kind: ResourceKind, more: str = "") -> PluginError:
+    """Return the error of somebody who waits for what has gone."""
+    return PluginError(f'{kind.kind} "{name}" was deleted while waiting for it{more}')
 
 
 def changes(kubectl: Kubectl, listed: Object, query: str) -> Iterator[Object]:

@@ -10,6 +10,7 @@ belongs to. Where the gateway is, the LCluster's status says, or the flags --gat
 from __future__ import annotations
 
 import time
+from shlex import quote
 
 from lnamespace.plugins.cluster.kubectl import Call, Kubectl, Reply, caller, missing
 from lnamespace.plugins.kubeconfig.gateway import (
@@ -68,7 +69,7 @@ def kubeconfig_command(arguments: Arguments) -> int:
         check_free(config, wanted)
     merge(Kubectl(_files(arguments.connection)), config, wanted)
     print(_success_text(name, wanted))
-    say(f"Use it with: kubectl --context {wanted.name} get ns")
+    say(f"Use it with: kubectl --context {quote(wanted.name)} get ns")
     return 0
 
 
@@ -263,7 +264,7 @@ def wait_for_context(arguments: Arguments, name: str, timeout: float) -> None:
     merge(Kubectl(files), config, wanted)
     _wait_answered(Kubectl((*files, f"--context={wanted.name}")))
     say(_success_text(name, wanted))
-    say(f"Use it with: kubectl --context {wanted.name} get ns")
+    say(f"Use it with: kubectl --context {quote(wanted.name)} get ns")
 
 
 def _wait_answered(kubectl: Kubectl) -> None:

@@ -26,6 +26,7 @@ PAIR = re.compile(
 IN_BRACES = re.compile(
     r"""[{,]\s*["']?(name|namespace)["']?\s*:\s*["']?([a-z0-9.-]+)["']?\s*(?=[,}])"""
 )
+WORD = re.compile(r"[A-Za-z0-9.-]+")
 THEMSELVES = ("LNamespace", "Namespace")  # kinds of objects that are, or become, a namespace
 
 
@@ -163,4 +164,6 @@ def _pairs(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def _scalar(value: str) -> str:
-    return re.sub(r"\s+#.*$", "", value).strip("\"' ")
+    """Return a plain or quoted word; empty for an anchor, an alias, a tag or a block."""
+    word = re.sub(r"\s+#.*$", "", value).strip("\"' ")
+    return word if WORD.fullmatch(word) else ""
