@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import ssl
 import time
 from collections import deque
@@ -21,17 +20,16 @@ from lnamespace.http.exchange import Exchange, Handler
 from lnamespace.http.flow import PART, Chunks, WriteGate
 from lnamespace.http.limits import ServerLimits
 from lnamespace.http.messages import HttpRequest, encode_response_head
+from lnamespace.http.refusals import refusal_of, refusal_of_method
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.sockets import CLIENT, has_hung_up, keep_alive
-from lnamespace.translate.protocol.status import ApiStatus, method_not_allowed
+from lnamespace.translate.protocol.status import ApiStatus
 
 log = logging.getLogger(__name__)
 
 _STEP = 8 * 1024
 """Bytes that are parsed before it is checked whether they complete a request: those after it wait
 as bytes, which take a tenth of the memory of parsed requests."""
-_REQUEST_LINE = re.compile(rb"[!#-'*+.^_`|~\w-]+ [!-~]+ HTTP/1\.[01]\r?\n")
-"""A first line with any method: the parser calls one that it does not know invalid."""
 _LINGER = 0.5
 """Seconds that a connection stays open after a refusal, as net/http has it."""
 
@@ -77,6 +75,8 @@ class ClientConnection(asyncio.Protocol):
         """Data that waits until the present request is answered."""
         self._unparsed = 0
         """Bytes since the parser's last callback: it buffers a header until its end."""
+        self._line = b""
+        """What has arrived of a request, until the parser has found its target."""
         self.held = 0
         """Bytes of bodies that are counted for this connection."""
         self._tunnel: Chunks | None = None
@@ -212,15 +212,22 @@ class ClientConnection(asyncio.Protocol):
 
     def _feed(self, data: bytes) -> None:
         self._unparsed += len(data)
+        more = data if self._line else data.lstrip(b"\r\n")  # which the parser skips too
+        self._line += more
         try:
             self._parser.feed_data(data)
             self._confirm_progress()
         except httptools.HttpParserUpgrade as upgrade:
             self._early += data[upgrade.args[0] :]
+        except httptools.HttpParserInvalidMethodError:
+            if status := refusal_of_method(self._line, more):
+                self._refuse(status)
         except httptools.HttpParserError as error:
-            self._refuse(_refusal_of(error, data))
+            self._refuse(refusal_of(error))
         except UnacceptableRequest as error:
             self._refuse(error.status)
+        if not self.arriving or self._request.head_size:
+            self._line = b""
 
     def _refuse(self, status: ApiStatus) -> None:
         """Answer by a Status, and close when the client has had time to read it.
@@ -332,14 +339,3 @@ class ClientConnection(asyncio.Protocol):
 
 def _keeps(request: HttpRequest) -> bool:
     return request.chunks and "close" not in request.value("connection").lower()
-
-
-def _refusal_of(error: httptools.HttpParserError, data: bytes) -> ApiStatus:
-    """Return the answer to data that the parser does not take."""
-    cause = error.__context__
-    if isinstance(cause, UnacceptableRequest):
-        return cause.status
-    unknown = isinstance(error, httptools.HttpParserInvalidMethodError)
-    if unknown and _REQUEST_LINE.match(data):
-        return method_not_allowed().status
-    return ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1")
