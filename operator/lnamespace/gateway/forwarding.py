@@ -35,7 +35,7 @@ from lnamespace.rbac.preconditions import with_preconditions
 from lnamespace.translate.bodies.encoded import media_type_of, request_up
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
-from lnamespace.translate.protocol.list_options import confirm_list_options
+from lnamespace.translate.protocol.list_options import SELECTORS, confirm_list_options
 from lnamespace.translate.protocol.status import not_found
 from lnamespace.translate.protocol.verbs import (
     CONNECTIONS,
@@ -48,8 +48,6 @@ from lnamespace.translate.requests.targets import (
     refuse_foreign_write,
     upstream_target,
 )
-
-_SELECTORS = frozenset({"fieldSelector", "labelSelector"})
 
 
 @dataclass(frozen=True)
@@ -250,7 +248,7 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
 
 def _as_list(call: TenantCall) -> TenantCall:
     """Return the list of what a deletion of a collection is about."""
-    query = tuple(each for each in call.request.query if each[0] in _SELECTORS)
+    query = tuple(each for each in call.request.query if each[0] in SELECTORS)
     return replace(call, request=replace(call.request, verb="list", query=query))
 
 

@@ -20,6 +20,7 @@ from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog
 from lnamespace.gateway.watches.watch_requests import MemberRequest, WatchRequest
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import JSON
+from lnamespace.translate.protocol.list_options import SELECTORS
 from lnamespace.translate.protocol.request import Query
 from lnamespace.translate.protocol.status import ApiStatus, Refused, expired
 
@@ -35,7 +36,6 @@ _AS_LIST: Query = (
     ("sendInitialEvents", ""),
 )
 """Parameters of a watch that are left out of the list before it."""
-_SELECTORS = ("labelSelector", "fieldSelector")
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ENDED = "too old resource version: your rights in a namespace have ended"
 _UNKNOWN = "too old resource version: your rights in a namespace may have ended since"
@@ -262,7 +262,7 @@ class _SpanningWatch:
 
     async def _selects(self, namespace: str) -> bool:
         """Return whether a client that resumes may know of a Namespace, by its selectors."""
-        if not any(self._call.request.parameter(each) for each in _SELECTORS):
+        if not any(self._call.request.parameter(each) for each in SELECTORS):
             return True
         plain = replace(self._call, accept=JSON)
         selected = await (await plain.send(namespace, _AS_LIST)).read()

@@ -17,14 +17,12 @@ from lnamespace.gateway.tenants.totals import Answer
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialObject
+from lnamespace.translate.protocol.list_options import SELECTORS
 
 SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
 _TRIES = 5
 _OF_COLLECTIONS = frozenset(
-    {
-        *("fieldSelector", "labelSelector"),
-        *("limit", "continue", "resourceVersion", "resourceVersionMatch"),
-    }
+    {*SELECTORS, "limit", "continue", "resourceVersion", "resourceVersionMatch"}
 )
 """Parameters that the deletion of one object does not have."""
 

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lnamespace.translate.protocol.list_options import asks_for_initial_events, takes_bookmarks
+from lnamespace.translate.protocol.list_options import (
+    SELECTORS,
+    asks_for_initial_events,
+    takes_bookmarks,
+)
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.protocol.request import Query, ResourceRequest
 
@@ -68,7 +72,7 @@ class WatchRequest:
         """Parse a request for a watch; ``owner`` separates the watches of different people."""
         resource = request.resource
         key = (resource.group, resource.plural, request.namespace)
-        selectors = (request.parameter(each) or "" for each in ("labelSelector", "fieldSelector"))
+        selectors = (request.parameter(each) or "" for each in SELECTORS)
         # A digest: 500 histories of each owner are kept, and a selector may have 60 kB.
         encoded = msgspec.json.encode([*key, *selectors])
         return cls(

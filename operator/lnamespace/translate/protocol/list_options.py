@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from lnamespace.translate.protocol.request import ResourceRequest, query_flag
 from lnamespace.translate.protocol.status import Cause, invalid
 
+SELECTORS = ("fieldSelector", "labelSelector")
+"""The options that say which objects are meant; deletions of collections have them too."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """The annotation of the bookmark that ends the initial events."""
 

@@ -13,6 +13,7 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from lnamespace.translate.protocol.list_options import SELECTORS
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import Refused, bad_request, expired
 
@@ -26,7 +27,6 @@ _TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can"
     " start a new list without the continue parameter."
 )
-_IDENTICAL_PARAMETERS = ("fieldSelector", "labelSelector")
 
 
 class ListPosition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,7 +58,7 @@ _decoder = msgspec.json.Decoder(_SealedPosition)
 def list_binding(request: ResourceRequest, tenant: str) -> bytes:
     """Return the scope of a continue token: tenant, resource, namespace and selectors."""
     resource = request.resource
-    selectors = [request.parameter(each) or "" for each in _IDENTICAL_PARAMETERS]
+    selectors = [request.parameter(each) or "" for each in SELECTORS]
     names = [tenant, resource.group, request.version, resource.plural, request.namespace]
     return msgspec.json.encode([*names, *selectors])
 

@@ -15,6 +15,7 @@ from lnamespace.translate.objects.labels import CLAIMED_BY
 from lnamespace.translate.objects.metadata import RESOURCE_QUOTAS
 from lnamespace.translate.objects.spellings import PLATFORMS_ROLES
 from lnamespace.translate.protocol.create_options import FIELD_MANAGER_MAX_LENGTH
+from lnamespace.translate.protocol.list_options import SELECTORS
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.policies import PLATFORM_WRITES
 from lnamespace.translate.protocol.request import Query, ResourceRequest
@@ -215,8 +216,7 @@ def _query(request: ResourceRequest, view: TenantView, listed: ListedObjects) ->
     kept = tuple(
         (key, value)
         for key, value in request.query
-        if key not in {"continue", "fieldSelector", "labelSelector"}
-        and not (key == "fieldManager" and not value)
+        if key not in {"continue", *SELECTORS} and not (key == "fieldManager" and not value)
     )
     query = (*kept, *_selectors(request, view, listed))
     if request.verb in LISTING_VERBS and _is_filtered_below(request, view, listed):
