@@ -4,7 +4,14 @@ import json
 from typing import Any, cast
 
 import pytest
-from lnamespace.errors import ClusterError, Forbidden, NotFound, ServerFault, SettingsError
+from lnamespace.errors import (
+    ClusterError,
+    Forbidden,
+    NotFound,
+    ServerFault,
+    SettingsError,
+    Unreadable,
+)
 from lnamespace.gateway.check.findings import find_problems
 from lnamespace.gateway.check.reading import PlatformReader
 from lnamespace.model.names import Names
@@ -14,6 +21,7 @@ ACCOUNT = "lnamespace-system/lnamespace-gateway"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LNAMESPACES = "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces"
 ACCOUNTS = "/api/v1/namespaces/lnamespace-system/serviceaccounts"
+UNREAD = "you may not read it, it does not answer, or its answer cannot be read"
 
 
 class Platform:
@@ -97,13 +105,13 @@ async def test_an_account_without_its_rights_is_a_problem() -> None:
     assert [each.partition(" ")[0] for each in found] == ["problem:"] * 3 + ["note:"]
 
 
-@pytest.mark.parametrize("refusal", [Forbidden, ServerFault])
+@pytest.mark.parametrize("refusal", [Forbidden, ServerFault, Unreadable])
 async def test_accounts_that_cannot_be_read_are_said_to_be_unread(
     refusal: type[ClusterError],
 ) -> None:
     """Where another server answers 503 for a group, the check ended without a finding."""
     found = await told(Platform({LNAMESPACES: []}, ACCOUNTS, refusal))
-    assert "problem: serviceaccounts: you may not read it, or it does not answer" in found
+    assert f"problem: serviceaccounts: {UNREAD}" in found
     assert not [each for each in found if "not installed" in each]
 
 
@@ -111,4 +119,4 @@ async def test_a_kind_that_may_not_be_listed_is_said_to_be_unread() -> None:
     lists = {LNAMESPACES: [], DEFINITIONS: [named("widgets.example.org")]}
     platform = Platform(lists, forbidden="/apis/example.org")
     found = await told(platform)
-    assert "problem: widgets.example.org: you may not read it, or it does not answer" in found
+    assert f"problem: widgets.example.org: {UNREAD}" in found

@@ -284,8 +284,9 @@ def _unread(state: PlatformState) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Severity.PROBLEM,
             "not checked",
-            f"{name_some(state.unread)}: you may not read it, or it does not answer",
-            "run it as an administrator of the platform's cluster; mend what does not answer",
+            f"{name_some(state.unread)}: you may not read it, it does not answer, or its answer "
+            "cannot be read",
+            "run it as an administrator of the platform's cluster; mend what answers for it",
         )
 
 

@@ -223,8 +223,8 @@ class PlatformReader:
     async def _read(self, what: str, work: Coroutine[Any, Any, T], otherwise: T) -> T:
         """Return the result of a read; if it fails, record that and return ``otherwise``.
 
-        Another server for a group of Kubernetes that is down, which the check is to report, answers
-        503 for its kinds.
+        The check is to report another server for a group of Kubernetes that is down, for whose
+        kinds the answer is 503, and one that answers something else.
         """
         try:
             return await work

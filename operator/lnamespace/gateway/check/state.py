@@ -67,7 +67,8 @@ class PlatformState:
         The namespaces of LClusters whose pods do not know the CA of the gateway's certificate;
         None if the gateway has published none.
     unread
-        The resources that the caller may not read, or that do not answer.
+        The resources that the caller may not read, that do not answer, or whose answers cannot be
+        read.
     default_classes
         The classes of the platform that objects are given which name none.
     free_volumes
