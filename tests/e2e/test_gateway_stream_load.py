@@ -117,8 +117,7 @@ def test_exec_streams_output_after_the_end_of_input_with_bounded_memory(
     alice: Resident, gateway: GatewayProcess, protocol: dict[str, str]
 ) -> None:
     """32 MiB up, whose size is told after their end; and 32 MiB down."""
-    before = Memory(gateway.pid).now
-    Memory(gateway.pid).forget_peak()
+    before = Memory(gateway.pid).settled()
     with kubectl(alice, "exec", "-i", "web", "--", "count", **protocol) as counting:
         out, err = counting.communicate(bytes(32 * MIB), timeout=120)
     assert out == b"exec count\n%d\n" % (32 * MIB), err
@@ -189,8 +188,7 @@ async def test_exec_streams_without_readers_use_bounded_memory(
     target: Target, gateway: GatewayProcess
 ) -> None:
     memory = Memory(gateway.pid)
-    before = memory.now
-    memory.forget_peak()
+    before = memory.settled()
     opened = [await open_exec(target, POD, "flood", str(64 * MIB)) for _ in range(20)]
     # The first is read in whole meanwhile: by then the others have sent what they can.
     reader, _ = opened[0]

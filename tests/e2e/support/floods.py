@@ -17,6 +17,8 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _AT_ONCE = 50
 _READ = 65536
+_GIVEN_BACK = 200
+"""MiB, above which a gateway gives free memory back, every few seconds."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,20 @@ class Memory:
 
     pid: int
 
-    def forget_peak(self) -> None:
-        """Reset the peak."""
+    def settled(self) -> float:
+        """Wait until free memory is given back, reset the peak, and return what is left.
+
+        After a flood a gateway has 400 MiB for up to half a minute, and 100 MiB a moment later. A
+        peak that is reset before is compared with what there was after; and growth does not show
+        while there is free memory.
+        """
+        eventually(lambda: self.now < _GIVEN_BACK, what="the memory is not given back")
+        return self.forget_peak()
+
+    def forget_peak(self) -> float:
+        """Reset the peak, and return what it is now."""
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        return self.peak
 
     @property
     def peak(self) -> float:
