@@ -270,7 +270,7 @@ async def test_a_request_body_of_a_gigabyte_is_refused_with_bounded_memory(
 ) -> None:
     """It is refused after 8 MiB, whatever length it says; in so many MiB here.
 
-    The first after a flood takes up to 65 MiB: the heap is in pieces. One of any length does.
+    After a flood the heap is in pieces, and the first body of whatever length took up to 65 MiB.
     """
     del witness
     memory = Memory(gateway.pid)
