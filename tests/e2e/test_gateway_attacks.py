@@ -380,12 +380,18 @@ def test_hostile_objects_written_upstream_break_no_list_watch_or_role_update(
         assert written.status == 201, (kind, written.text[-500:])
         watched = f"{base}/{plural}?{REPLAY}&timeoutSeconds=1"
         for path in (f"{base}/{plural}", f"{base}/namespaces/default/{plural}", watched):
-            answer = root.answer("GET", path)
-            assert answer.status == 200, (path, answer.text[:500])
-            assert '"name":"poison' in answer.text, path
-            assert '"type":"ERROR"' not in answer.text, path
+            # In a second a busy API server may have sent nothing of a watch yet.
+            eventually(partial(shows_poison, root, path), what=path)
     for api in (root, victim):  # what is granted afterwards counts, and what is revoked too
         grant_and_revoke(api)
+
+
+def shows_poison(root: Api, path: str) -> bool:
+    """Return whether an answer without an error has a hostile object."""
+    answer = root.answer("GET", path)
+    assert answer.status == 200, (path, answer.text[:500])
+    assert '"type":"ERROR"' not in answer.text, path
+    return '"name":"poison' in answer.text
 
 
 def grant_and_revoke(api: Api) -> None:
