@@ -20,6 +20,7 @@ from lnamespace.gateway.serving import Gateway, InboundRequest
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces, WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.tenants.totals import TenantTotals
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.http.messages import HttpRequest
@@ -288,8 +289,10 @@ async def test_watches_of_synthetic_objects_count_towards_the_watch_limit() -> N
     request = ResourceRequest("watch", nodes, "v1")
     assert is_synthetic(request)
     call = TenantCall(cast(Any, None), request, ACME, "ann")
+    nothing = cast(Any, None)
+    forwarder = Forwarder(nothing, nothing, watcher, nothing, nothing, nothing)
     with pytest.raises(Refused) as refused:
-        await Forwarder(*(cast(Any, None),) * 2, watcher).forward(call, TenantNamespaces())
+        await forwarder.forward(call, TenantNamespaces(), TenantTotals())
     assert refused.value.status.code == 429
 
 

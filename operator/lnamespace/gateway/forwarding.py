@@ -57,15 +57,12 @@ class Forwarder:
     upstream: Upstream
     lister: Lister
     watcher: Watcher
-    room: DefinitionRoom | None = None
-    schemas: SchemaQuota | None = None
-    quota: ClusterQuota | None = None
+    room: DefinitionRoom
+    schemas: SchemaQuota
+    quota: ClusterQuota
 
     async def forward(
-        self,
-        call: TenantCall,
-        namespaces: TenantNamespaces,
-        totals: TenantTotals | None = None,
+        self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
         """Answer a call.
 
@@ -97,7 +94,7 @@ class Forwarder:
             elif call.reads:
                 await self._forward_read(call, namespaces)
             else:
-                await self._forward_object(call, namespaces, totals or TenantTotals())
+                await self._forward_object(call, namespaces, totals)
 
     async def _await_namespace(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Wait until the tenant may act in a namespace that is new; refuse one that is not."""
@@ -144,7 +141,7 @@ class Forwarder:
     async def _with_room(self, call: TenantCall, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """Send the deletion of a definition, which may have no room for it."""
         name = call.view.crd_name_up(call.request.name)
-        return await (self.room.delete(name, send) if self.room else send())
+        return await self.room.delete(name, send)
 
     async def _delete_definitions(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Delete definitions each by its name.
@@ -196,12 +193,13 @@ class Forwarder:
         )
         granted = partial(send_until_granted, send, recently_granted)
         within = partial(send_within_total, self.upstream, call, totals, granted)
-        schemas = self.schemas if self.schemas and self.schemas.counts(call) else None
         async with (
-            schemas.counted(call, content_type, body) if schemas else nullcontext(),
+            self.schemas.counted(call, content_type, body)
+            if self.schemas.counts(call)
+            else nullcontext(),
             call.usage.costly_request() if is_long(len(body)) else nullcontext(),
         ):
-            return await (self.quota.send(call, headers, body, within) if self.quota else within())
+            return await self.quota.send(call, headers, body, within)
 
     async def _forward_stream(self, call: TenantCall) -> None:
         response = await self._open(call)

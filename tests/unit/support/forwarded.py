@@ -7,12 +7,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 from urllib.parse import urlsplit
 
+from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
+from lnamespace.gateway.objects.cluster_quota import ClusterQuota
+from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
+from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.refusals import unavailable
 from lnamespace.gateway.requests.answer_encoders import answer_encoder
 from lnamespace.gateway.requests.answers import refuse
@@ -27,6 +32,7 @@ from lnamespace.http.limits import ServerLimits
 from lnamespace.http.server import HttpServer
 from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
 from lnamespace.http.upstream_connection import UpstreamResponse
+from lnamespace.kube.client import Client
 from lnamespace.runtime.addresses import Address
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.encodings import encoding_of
@@ -84,12 +90,19 @@ async def forwarding(
     async with server.serving() as platform:
         upstream = Upstream(_pool(platform.url), _no_token)
         sealer = TokenSealer([b"k" * 32])
-        forwarder = Forwarder(upstream, Lister(upstream, sealer), Watcher(upstream, ResumeLog()))
+        forwarder = Forwarder(
+            upstream,
+            Lister(upstream, sealer),
+            Watcher(upstream, ResumeLog()),
+            DefinitionRoom(cast("Client", None)),
+            SchemaQuota(lambda _: {}, lambda _: 0),
+            ClusterQuota(upstream, lambda _: ContentLimits()),
+        )
 
         async def handle(exchange: Exchange) -> None:
             try:
                 call = replace(_call(exchange, view), other_resources=other_resources.wait)
-                await forwarder.forward(call, namespaces, totals)
+                await forwarder.forward(call, namespaces, totals or TenantTotals())
             except Refused as refused:
                 await refuse(exchange, refused)
             except ClusterError:
