@@ -299,7 +299,7 @@ async def test_clients_that_read_no_events_do_not_keep_other_tenants_from_watchi
             slot = OpeningSlot(count.opening)
             await slot.acquire()
             opened.append(owner)
-            async for _ in event_lines(_Held(b"x\n" * 2), None, slot):
+            async for _ in event_lines(_Held(b"x\n" * 2), RequestUsage(), slot):
                 await end.wait()  # as for a client that does not read
                 return
 
@@ -338,7 +338,7 @@ async def test_a_busy_watch_releases_its_opening_slot_unless_its_initial_list_is
     await slot.acquire()
 
     async def read() -> None:
-        async for _ in event_lines(_Busy(size), None, slot):
+        async for _ in event_lines(_Busy(size), RequestUsage(), slot):
             pass
 
     reading = asyncio.create_task(read())
@@ -358,7 +358,7 @@ async def test_a_watch_releases_its_opening_slot_after_the_initial_events(told: 
     await slot.acquire()
 
     async def read() -> None:
-        async for _ in event_lines(_Held(told), None, slot):
+        async for _ in event_lines(_Held(told), RequestUsage(), slot):
             pass
 
     reading = asyncio.create_task(read())

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from lnamespace.plugins.cluster.kubectl import Reply
 from lnamespace.plugins.cluster.waiting import wait_in_force
+from lnamespace.plugins.model.lnamespaces import LNAMESPACE
 from lnamespace.plugins.runtime.errors import PluginError
 
 STORED = {"metadata": {"name": "team-a", "uid": "first", "generation": 2}}
@@ -36,5 +37,5 @@ def test_a_change_of_what_was_deleted_meanwhile_is_not_called_stored(
 ) -> None:
     """It said that the change is stored, and advised to describe what was not there."""
     with pytest.raises(PluginError) as raised:
-        wait_in_force(cast(Any, Kubectl(answer)), STORED, STORED, 5)
+        wait_in_force(cast(Any, Kubectl(answer)), STORED, STORED, 5, LNAMESPACE)
     assert str(raised.value) == f'LNamespace "team-a" was deleted while waiting for it{more}'

@@ -8,7 +8,7 @@ The UID of the LCluster is in an annotation of each of its Namespaces: those of 
 of the same name are not its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from enum import Enum
 
 from lnamespace.access import rbac
@@ -56,14 +56,13 @@ def namespace_owner(
 
 
 def system_namespaces(
-    lcluster: LCluster, conventions: Conventions, there: Iterable[str] = ()
+    lcluster: LCluster, conventions: Conventions, there: Container[str]
 ) -> tuple[DesiredObject, ...]:
     """Return the namespaces that every tenant has, but for those that are there."""
-    known = frozenset(there)
     return tuple(
         _system_namespace(lcluster, name, conventions)
         for name in lcluster.system_namespaces
-        if name not in known
+        if name not in there
     )
 
 

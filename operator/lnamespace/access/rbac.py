@@ -102,7 +102,7 @@ class GrantBuilder:
         meta, ref = self._meta(name, self.lns.name), RoleRef(CLUSTER_ROLE.kind, role)
         return binding(meta, ROLE_BINDING, ref, bound, self.conventions.managed_metadata)
 
-    def _meta(self, name: str, namespace: str = "") -> ObjectMeta:
+    def _meta(self, name: str, namespace: str) -> ObjectMeta:
         return ObjectMeta(
             name=name,
             namespace=namespace,

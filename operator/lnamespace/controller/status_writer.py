@@ -69,7 +69,7 @@ async def replace_status(
     of: CommonObject,
     new: CommonStatus,
     *,
-    if_unchanged: bool = False,
+    if_unchanged: bool,
 ) -> bytes:
     """Write the status of an object; return the object then.
 

@@ -119,7 +119,7 @@ def allow(
     return _answer(response, warnings)
 
 
-def deny(request: AdmissionRequest, status: dict[str, Any], warnings: Sequence[str] = ()) -> bytes:
+def deny(request: AdmissionRequest, status: dict[str, Any], warnings: Sequence[str]) -> bytes:
     """Return the answer that refuses the request; ``status`` is a meta/v1 Status."""
     return _answer({"uid": request.uid, "allowed": False, "status": status}, warnings)
 

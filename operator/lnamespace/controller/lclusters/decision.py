@@ -119,7 +119,7 @@ def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterD
         return LClusterDecision(now, actions=grants, entries=entries, refusal=refusal)
     if observation.failures:
         return LClusterDecision(now, actions=grants, entries=entries)
-    there = (namespace.key[1] for namespace in observation.namespaces)
+    there = {namespace.key[1] for namespace in observation.namespaces}
     missing = map(Create, system_namespaces(lcluster, conventions, there))
     metadata_patches = (
         namespace_metadata_patch(lcluster, namespace, conventions)

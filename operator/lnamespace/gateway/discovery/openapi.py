@@ -51,12 +51,12 @@ class DocumentLocation:
 class OpenApiDocuments:
     """Translated OpenAPI documents of the platform, of which some are cached."""
 
-    def __init__(self, upstream: Upstream, memory: int = _MEMORY) -> None:
+    def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
         self._swagger = RevalidatedDocument(upstream, "/openapi/v2")
         self._swagger_protobuf = RevalidatedDocument(upstream, "/openapi/v2", ACCEPTED[1])
         self._index = RevalidatedDocument(upstream, "/openapi/v3")
-        self._cache = DocumentCache(memory)
+        self._cache = DocumentCache(_MEMORY)
         self._parsed_swagger: tuple[UpstreamDocument, SwaggerDocument, SwaggerPart] | None = None
         self._translated_indexes: dict[tuple[str, str, str], bytes] = {}
         self._parsed_index: tuple[UpstreamDocument, OpenApiIndex] | None = None

@@ -62,7 +62,7 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
 
 
 def list_parts(
-    request: ResourceRequest, there: Sequence[str], view: TenantView, *, marked: bool = False
+    request: ResourceRequest, there: Sequence[str], view: TenantView, *, marked: bool
 ) -> list[Part]:
     """Return the parts of a list; none if the tenant has no namespace to send a request for.
 

@@ -215,7 +215,7 @@ class OpeningSlot:
 
 
 async def event_lines(
-    response: UpstreamResponse, usage: RequestUsage | None = None, slot: OpeningSlot | None = None
+    response: UpstreamResponse, usage: RequestUsage, slot: OpeningSlot | None = None
 ) -> AsyncIterator[bytes]:
     """Yield the events of a watch as they come, without their line ends.
 
@@ -231,7 +231,7 @@ async def event_lines(
     Refused
         There is no room for an event.
     """
-    rest, kept, usage = b"", 0, usage or RequestUsage()
+    rest, kept = b"", 0
     slot = slot or OpeningSlot(asyncio.Semaphore())
     try:
         slot.opened()

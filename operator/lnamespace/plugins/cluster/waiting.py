@@ -134,7 +134,7 @@ def wait_in_force(
     before: Object,
     stored: Object,
     timeout: float,
-    kind: ResourceKind = LNAMESPACE,
+    kind: ResourceKind,
 ) -> None:
     """Return when a change that is stored is in force; raise with the reason if it is not.
 

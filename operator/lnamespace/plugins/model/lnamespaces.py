@@ -68,7 +68,7 @@ def resource(kind: ResourceKind = LNAMESPACE) -> str:
     return kind.short if suffix() == DEFAULT_SUFFIX else f"{kind.plural}.{group()}"
 
 
-def read_name(word: str, kind: ResourceKind = LNAMESPACE) -> str:
+def read_name(word: str, kind: ResourceKind) -> str:
     """Return the name on a command line, also as `kubectl get -o name` writes it."""
     prefix, slash, name = word.partition("/")
     if not slash:

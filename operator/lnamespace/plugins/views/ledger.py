@@ -88,7 +88,7 @@ def _remark(rows: Sequence[Payment]) -> None:
         say("recorded: whether the database has it, only who may list billingrecords can see")
 
 
-def write_csv(rows: Iterable[Payment], exact: bool = False) -> None:
+def write_csv(rows: Iterable[Payment], exact: bool) -> None:
     """Write CSV in which no spreadsheet runs a formula; with `exact`, unchanged cells."""
     # A terminal would obey control characters of a cell; a file or a pipe gets them unchanged.
     shown = printable if sys.stdout.isatty() else str

@@ -30,9 +30,7 @@ _AT_MOST = 100
 _parse = json.JSONDecoder().raw_decode
 
 
-def values_down(
-    text: str, translator: FieldRule, context: TranslationContext, field: str = ""
-) -> str:
+def values_down(text: str, translator: FieldRule, context: TranslationContext, field: str) -> str:
     """Return a text with the quoted values after a field's path in tenant spelling.
 
     Parameters

@@ -99,7 +99,7 @@ def rule_at(translator: FieldRule, path: tuple[str, ...]) -> FieldRule | None:
 
 
 def translation_context(
-    view: TenantView, resource: ResourceType, namespace: str = "", *, whole: bool
+    view: TenantView, resource: ResourceType, namespace: str, *, whole: bool
 ) -> TranslationContext:
     """Return the scope of a request, whose namespace is in tenant spelling."""
     return TranslationContext(view, resource, view.namespace_up(namespace), whole)

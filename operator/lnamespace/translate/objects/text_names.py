@@ -146,9 +146,9 @@ class _Occurrence:
 def names_down(
     view: TenantView,
     text: str,
-    groups: frozenset[str] = frozenset(),
-    namespace: str = "",
-    at_most: int = AT_MOST,
+    groups: frozenset[str],
+    namespace: str,
+    at_most: int,
 ) -> str:
     """Return a text without the prefix of the names that certainly have it.
 

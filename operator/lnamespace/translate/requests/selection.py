@@ -60,7 +60,7 @@ def labels_up(
     requirements: tuple[LabelTerm, ...],
     view: TenantView,
     *,
-    own: bool = True,
+    own: bool,
 ) -> tuple[LabelTerm, ...]:
     """Return a label selector in upstream spelling.
 
