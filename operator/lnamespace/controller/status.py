@@ -127,10 +127,10 @@ def namespace_ready_since(status: Status) -> datetime | None:
 
 def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
     """Return the status; equal to the present one if nothing but the time has changed."""
-    namespace = _refused(result) or _namespace(lns, result)
+    namespace = refused(result.refusal) or _namespace(lns, result)
     profile = None if result.refusal else _profile(result)
-    access = _refused(result) or _withheld(result) or _access(result)
-    billing = _refused(result) or _billing(result)
+    access = refused(result.refusal) or _withheld(result) or _access(result)
+    billing = refused(result.refusal) or _billing(result)
     ready = next((v for v in (namespace, profile, access, billing) if v and not v.met), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The namespace can be used as listed."),
@@ -199,8 +199,8 @@ def is_ready(lns: LNamespace | LCluster) -> bool:
     )
 
 
-def _refused(result: ReconcileResult) -> Verdict | None:
-    refusal = result.refusal
+def refused(refusal: Refusal | None) -> Verdict | None:
+    """Return the state of each part of what gets no Namespace."""
     return Verdict(False, refusal.reason, refusal.message[:1024]) if refusal else None
 
 

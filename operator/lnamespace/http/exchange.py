@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # only the gateway needs the library
     from lnamespace.http.websocket import WebSocket
 
 _LONG = 64 * 1024
-_WITHOUT_BODY = frozenset({204, 304})
+WITHOUT_BODY = frozenset({204, 304})
 """Statuses whose answers end with their head (RFC 9112, 6.3), as the API server's 204 to a request
 for the log of a pod that has not started: chunks after it are taken for the next answer."""
 
@@ -80,7 +80,7 @@ class Exchange:
 
     @property
     def _ends_with_head(self) -> bool:
-        return self.request.method == "HEAD" or self.status in _WITHOUT_BODY
+        return self.request.method == "HEAD" or self.status in WITHOUT_BODY
 
     async def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Send a whole answer."""

@@ -20,7 +20,7 @@ from lnamespace.kube.answers import decode, read_status, version_of
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialPage
 from lnamespace.kube.objects import ObjectMeta
-from lnamespace.kube.reflector import WATCH_SECONDS, WatchActivity
+from lnamespace.kube.reflector import WATCH_SECONDS, WatchActivity, WatchEvent
 from lnamespace.kube.resources import EVENT
 from lnamespace.model.lcluster import tenant_of_name
 
@@ -45,13 +45,8 @@ class _Event(msgspec.Struct, frozen=True):
         return REQUEST_SECONDS if of_request else CONTROLLER_SECONDS
 
 
-class _WatchEvent(msgspec.Struct, frozen=True):
-    type: str
-    object: msgspec.Raw
-
-
 _page = msgspec.json.Decoder(PartialPage)
-_watch_event = msgspec.json.Decoder(_WatchEvent)
+_watch_event = msgspec.json.Decoder(WatchEvent)
 _event = msgspec.json.Decoder(_Event)
 
 
@@ -131,7 +126,7 @@ class FailedCreations:
                 self._read(decode(_watch_event, line))
         self._in_order = True
 
-    def _read(self, change: _WatchEvent) -> None:
+    def _read(self, change: WatchEvent) -> None:
         if change.type == "ERROR":
             raise Expired(read_status(bytes(change.object)).message)
         # Tenants can write Events too: an unreadable one would end every watch.

@@ -23,6 +23,7 @@ from lnamespace.controller.status import (
     condition_of,
     count_entries,
     failed_verdict,
+    refused,
 )
 from lnamespace.errors import ClusterError
 from lnamespace.ledger.outbox.record import newest_generation
@@ -71,10 +72,10 @@ def build_lcluster_status(
     location
         The address of the gateway; None if it is not known yet: the status keeps the old one.
     """
-    lcluster, refused = observation.lcluster, _refused(result)
-    namespaces = refused or _namespaces(observation, result)
-    access = refused or _access(result)
-    billing = refused or _billing(result)
+    lcluster, refusal = observation.lcluster, refused(result.refusal)
+    namespaces = refusal or _namespaces(observation, result)
+    access = refusal or _access(result)
+    billing = refusal or _billing(result)
     ready = next((v for v in (namespaces, access, billing) if not v.met), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The cluster can be used as listed."),
@@ -84,7 +85,7 @@ def build_lcluster_status(
     }
     recorded = Recorded(newest_generation(lcluster))
     address, ca_bundle = lcluster.status.address, lcluster.status.ca_bundle
-    if refused:
+    if refusal:
         address = ca_bundle = ""
     elif location:
         address, ca_bundle = location.address(lcluster.name), location.ca_bundle
@@ -95,7 +96,7 @@ def build_lcluster_status(
         conditions=_conditions(lcluster, verdicts, now),
         address=address,
         ca_bundle=ca_bundle,
-        namespaces=0 if refused else len(observation.own),
+        namespaces=0 if refusal else len(observation.own),
         charged=_charged(lcluster, result),
         shares=lcluster.status.shares,
     )
@@ -136,11 +137,6 @@ def _conditions(
     lcluster: LCluster, verdicts: dict[str, Verdict], now: datetime
 ) -> tuple[Condition, ...]:
     return tuple(condition_of(lcluster, t, verdict, now) for t, verdict in verdicts.items())
-
-
-def _refused(result: LClusterResult) -> Verdict | None:
-    refusal = result.refusal
-    return Verdict(False, refusal.reason, refusal.message[:1024]) if refusal else None
 
 
 def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Verdict:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
-from lnamespace.http.exchange import Exchange
+from lnamespace.http.exchange import WITHOUT_BODY, Exchange
 from lnamespace.http.messages import Headers
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.requests.headers import HOP_BY_HOP, headers_of_connection
@@ -14,7 +14,6 @@ from lnamespace.translate.requests.headers import HOP_BY_HOP, headers_of_connect
 _OF_CONNECTION = HOP_BY_HOP | {"content-length", "expect", "host"}
 _OF_PROXIES = ("x-remote-", "x-forwarded-", "forwarded", "x-real-ip")
 """The beginnings of headers that only a proxy which the API server trusts may send."""
-_BODILESS = frozenset({204, 304})
 
 
 def headers_for_platform(headers: Headers, *, upgrade: bool) -> Headers:
@@ -54,7 +53,7 @@ class ProxiedRequest:
         )
         if response.status == 101:
             await splice(self.exchange, response, _switching(response.headers), self.usage)
-        elif sent.method == "HEAD" or response.status in _BODILESS:
+        elif sent.method == "HEAD" or response.status in WITHOUT_BODY:
             response.close()
             await self.exchange.answer(response.status, tuple(self._down(response)), b"")
         else:

@@ -29,9 +29,9 @@ from lnamespace.translate.protocol.selectors import (
     render_field_selector,
 )
 from lnamespace.translate.protocol.status import Refused, bad_request
+from lnamespace.translate.protocol.verbs import LISTING_VERBS
 
 _DEPRECATED_WATCH = re.compile(r"/+(api|apis/+[^/]+)/+[^/]+/+watch(/|$)")
-_SPANNING = frozenset({"list", "watch"})
 
 
 def platform_table(groups: Iterable[DiscoveredGroup]) -> ResourceTable:
@@ -89,7 +89,8 @@ def _is_unread_watch(target: str, code: int) -> bool:
 def spans_namespaces(request: ResourceRequest) -> bool:
     """Return whether a request means all namespaces, and is answered from the caller's."""
     resource = request.resource
-    if request.verb not in _SPANNING or request.name or request.namespace or request.subresource:
+    part = request.name or request.namespace or request.subresource
+    if part or request.verb not in LISTING_VERBS:
         return False
     return resource.namespaced or resource.group_resource == NAMESPACES
 

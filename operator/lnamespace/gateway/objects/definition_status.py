@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_stored
+from lnamespace.gateway.tenants.full_definitions import CONDITION_TYPES
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.json_pointer import keys_of
 from lnamespace.kube.media_types import APPLY_PATCH, JSON, JSON_PATCH
@@ -24,9 +25,6 @@ from lnamespace.translate.names.tenant_view import CRDS
 Object = dict[str, Any]
 
 _NAMES, _CONDITIONS = "acceptedNames", "conditions"
-_TYPES = frozenset({"Established", "NamesAccepted", "Terminating"})
-"""Types of conditions. The last one is also the platform's mark, which a definition may have in
-place of its reserve (:mod:`~lnamespace.gateway.tenants.conversion_marks`)."""
 
 
 class _StoredStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -103,7 +101,7 @@ def _with_kept(written: Any, kept: Iterable[Object]) -> Any:
     found: list[Any] = []
     for each in written or ():
         kind = str(each.get("type")) if isinstance(each, dict) else ""
-        found += left.pop(kind, ()) if kind in _TYPES else (each,)
+        found += left.pop(kind, ()) if kind in CONDITION_TYPES else (each,)
     return [*found, *chain.from_iterable(left.values())]
 
 
@@ -116,5 +114,5 @@ async def kept_status(upstream: Upstream, call: TenantCall) -> KeptStatus | None
     if status != 200:
         return None  # the write is refused in the same words
     found = _stored.decode(body).status
-    listed = (each for each in found.conditions or () if each.get("type") in _TYPES)
+    listed = (each for each in found.conditions or () if each.get("type") in CONDITION_TYPES)
     return KeptStatus(found.accepted_names, tuple(listed))

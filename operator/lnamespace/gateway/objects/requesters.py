@@ -12,9 +12,8 @@ from lnamespace.rbac.reviews import user_info
 from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.objects.confinement.certificates import REQUESTER
 from lnamespace.translate.objects.confinement.rules import annotations
-from lnamespace.translate.protocol.resources import GroupResource
+from lnamespace.translate.requests.selection import SIGNING_REQUESTS
 
-REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -26,7 +25,7 @@ async def kept_requester(upstream: Upstream, call: TenantCall) -> str:
     request = call.request
     media_type = media_type_of(call.exchange.request.value("content-type"))
     applies = request.verb == "patch" and media_type == APPLY_PATCH
-    if request.resource.group_resource != REQUESTS:
+    if request.resource.group_resource != SIGNING_REQUESTS:
         return ""
     if request.verb == "update" or applies:
         found = await stored_upstream(upstream, call)

@@ -28,7 +28,9 @@ LARGE = 1024 * 1024
 EVERY = 5.0
 AGAIN = 60.0
 """Seconds until a definition that is still there is looked at again."""
-_CONDITIONS = frozenset({"Established", "NamesAccepted", "Terminating"})
+CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating"})
+"""Types of conditions. The last one is also the platform's mark, which a definition may have in
+place of its reserve (:mod:`~lnamespace.gateway.tenants.conversion_marks`)."""
 _SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 log = logging.getLogger(__name__)
@@ -172,5 +174,5 @@ def _emptied(found: _FullDefinition, label: str) -> dict[str, Any]:
 def _emptied_status(found: _FullDefinition) -> dict[str, Any]:
     """Return the merge patch for the status: of each type the first condition, which counts."""
     listed = reversed(found.status.conditions or ())
-    first = {each.type: each for each in listed if each.type in _CONDITIONS}
+    first = {each.type: each for each in listed if each.type in CONDITION_TYPES}
     return {"status": {"conditions": [msgspec.to_builtins(each) for each in first.values()]}}

@@ -14,6 +14,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.nesting import at_any_depth
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.base import base_access
+from lnamespace.rbac.escalation import ROLE_RESOURCES
 from lnamespace.rbac.objects import RbacBinding, RbacRole, decode_binding, decode_role
 from lnamespace.rbac.store import RoleStore
 from lnamespace.translate.bodies.encoded import answer_down
@@ -23,7 +24,6 @@ from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceTable
 from lnamespace.translate.protocol.status import Refused
 
-_ROLES = frozenset({"roles", "clusterroles"})
 _MANY = 32
 """With this many changes or more, all indexes are rebuilt at once."""
 
@@ -101,7 +101,7 @@ class TenantRoles:
         request = ResourceRequest("get", resource, "v1")
         try:
             body = answer_down(request, item.raw, self._view)
-            if plural in _ROLES:
+            if plural in ROLE_RESOURCES:
                 return at_any_depth(decode_role, body)
             return at_any_depth(decode_binding, body)
         except (Refused, *UNREADABLE) as error:

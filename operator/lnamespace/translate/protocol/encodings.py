@@ -16,11 +16,11 @@ from lnamespace.kube.media_types import JSON, PROTOBUF, YAML
 from lnamespace.translate.protocol.negotiation import AcceptClause, accept_clauses
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.status import not_acceptable
+from lnamespace.translate.protocol.verbs import READ_VERBS
 
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """The errors of decoding a body that is no JSON, no UTF-8, or nested too deeply."""
 
-_READ = ("get", "list", "watch")
 _WITHOUT_TABLES = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """API groups of reviews, whose objects are not stored and have no table."""
 _LONGEST = 1024
@@ -76,14 +76,14 @@ def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> Negotiat
     if not media_type:
         raise not_acceptable(_REFUSAL)
     chosen = [each for each in clauses if each.covers(media_type)]
-    wanted = [each for each in chosen if verb in _READ or not each.transforms]
+    wanted = [each for each in chosen if verb in READ_VERBS or not each.transforms]
     asked = ", ".join(dict.fromkeys(_asked(each) for each in wanted)) or JSON
     return NegotiatedEncoding(media_type, asked)
 
 
 def _served(verb: str, clauses: list[AcceptClause], *, custom: bool) -> Iterator[str]:
     """Yield the encodings of an answer, the preferred one first."""
-    if verb in _READ and clauses and _is_metadata(clauses[0]):
+    if verb in READ_VERBS and clauses and _is_metadata(clauses[0]):
         yield PROTOBUF
     if verb != "watch" and clauses and clauses[0].sub != "*" and clauses[0].covers(YAML):
         yield YAML
