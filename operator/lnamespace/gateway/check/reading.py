@@ -162,33 +162,32 @@ class PlatformReader:
         needed = needed_rights(self.names, self.account, self.published)
         review = review_rights(self.client, self.account, (*needed, *EXCESSIVE_RIGHTS))
         allowed = await self._read("subjectaccessreviews", review, {})
-        volumes = await self._free_volumes()
-        unlistable = await self._unlistable()
-        has_account = await self._read("serviceaccounts", self._has_account(), True)
         return PlatformState(
-            self.names,
-            self.account,
-            await self._server_version(),
-            await self._lclusters(),
-            tuple(each.metadata.name for each in await self._items(lnamespaces)),
-            objects,
-            frozenset(await self._read("API groups", self._kinds(), ())),
-            frozenset(each.spec.group for each in services if each.spec.service),
-            await self._bindings(),
-            self.published,
-            tuple(_with_secrets(storage, self.names.lcluster_label)),
-            await self._accounts(),
-            await self._read("the client-ca-file", self._client_authorities(), None),
-            len(needed) if allowed else 0,
-            tuple(each for each in needed if not allowed.get(each, True)),
-            tuple(each for each in EXCESSIVE_RIGHTS if allowed.get(each)),
-            await self._read("configmaps", self._distrusting(objects), ()),
-            tuple(self.unread),
-            tuple(defaults),
-            volumes,
-            unlistable,
-            served,
-            has_account,
+            free_volumes=await self._free_volumes(),
+            unlistable=await self._unlistable(),
+            has_account=await self._read("serviceaccounts", self._has_account(), True),
+            names=self.names,
+            account=self.account,
+            version=await self._server_version(),
+            lclusters=await self._lclusters(),
+            lnamespaces=tuple(each.metadata.name for each in await self._items(lnamespaces)),
+            objects=objects,
+            kinds=frozenset(await self._read("API groups", self._kinds(), ())),
+            aggregated=frozenset(each.spec.group for each in services if each.spec.service),
+            bindings=await self._bindings(),
+            published=self.published,
+            secret_parameters=tuple(_with_secrets(storage, self.names.lcluster_label)),
+            accounts=await self._accounts(),
+            client_authorities=await self._read(
+                "the client-ca-file", self._client_authorities(), None
+            ),
+            needed=len(needed) if allowed else 0,
+            missing=tuple(each for each in needed if not allowed.get(each, True)),
+            excessive=tuple(each for each in EXCESSIVE_RIGHTS if allowed.get(each)),
+            distrusting=await self._read("configmaps", self._distrusting(objects), ()),
+            unread=tuple(self.unread),
+            default_classes=tuple(defaults),
+            served=served,
         )
 
     async def _has_account(self) -> bool:
