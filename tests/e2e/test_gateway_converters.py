@@ -354,10 +354,77 @@ def test_objects_of_another_lcluster_do_not_stop_a_conversion(
     eventually(lambda: cluster.admin.find(path) is None)
 
 
+def test_answers_that_the_api_server_does_not_take_stop_no_deletion_of_a_namespace(
+    cluster: GatewayCluster, alice: Api, hook: Hook
+) -> None:
+    """A webhook that answered what it was sent failed for the API server, not for the gateway.
+
+    So it was never marked.
+    """
+    hook.answers["/same"] = lambda request: {
+        "convertedObjects": request["objects"],
+        "result": {"status": "Success"},
+    }
+    alice.create(DEFINITIONS, definition("flutes", "v1"))
+    store(alice, "flutes", "one", size=3)
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "platform-same"}})
+    change(alice, definition("flutes", "v2", hook.client("default", "hook", "/same")))
+    words = refusal(eventually_failing, alice, f"{path_of('flutes', 'v2')}/one", status=500)
+    assert "invalid groupVersion" in words
+    cluster.admin.delete(f"{NAMESPACES}/platform-same")
+    eventually(partial(gone, cluster.admin, f"{NAMESPACES}/platform-same"), 120, "it stays")
+    told = condition(alice, "flutes")
+    assert told
+    assert "the API server does not take what it answers" in told["message"]
+    hook.answers["/same"] = converted
+    eventually(lambda: condition(alice, "flutes") is None, 180, "it stays marked")
+    assert alice.get(f"{path_of('flutes', 'v2')}/one")["amount"] == 3
+
+
+def test_a_converter_without_a_ca_is_asked(alice: Api, hook: Hook) -> None:
+    """The API server trusted no gateway, asked nobody, and could never list the kind."""
+    client = hook.client("default", "hook", "/convert")
+    del client["caBundle"]
+    alice.create(DEFINITIONS, definition("oboes", "v1"))
+    store(alice, "oboes", "one", size=3)
+    change(alice, definition("oboes", "v2", client))
+    eventually(lambda: amount(alice, f"{path_of('oboes', 'v2')}/one") == 3, 60)
+    shown = alice.get(f"{DEFINITIONS}/oboes.{GROUP_SUFFIX}")["spec"]["conversion"]["webhook"]
+    assert "caBundle" not in shown["clientConfig"]
+
+
+def test_a_converter_that_a_former_lcluster_of_the_name_left_is_asked(
+    cluster: GatewayCluster, lclusters: LClusters, hook: Hook
+) -> None:
+    """The path had the former one's key, so the gateway answered nothing, for ever."""
+    lclusters.make("whimbrel", "alice", sudoers=("alice",))
+    cluster.admin.patch(f"{LCLUSTERS}/whimbrel", {"spec": {"deletionPolicy": "Retain"}})
+    former = lclusters.resident("whimbrel", "alice").api.acting("alice", "system:masters")
+    spec = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
+    former.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
+    publish_pod(cluster.admin, "whimbrel-default", "hook", "https", hook.port)
+    former.create(DEFINITIONS, definition("viols", "v1"))
+    store(former, "viols", "one", size=3)
+    change(former, definition("viols", "v2", hook.client("default", "hook", "/convert")))
+    cluster.admin.delete(f"{LCLUSTERS}/whimbrel")
+    eventually(partial(gone, cluster.admin, f"{LCLUSTERS}/whimbrel"), 60)
+    lclusters.make("whimbrel", "bob", sudoers=("bob",))
+    bob = lclusters.resident("whimbrel", "bob").api.acting("bob", "system:masters")
+    eventually(lambda: amount(bob, f"{path_of('viols', 'v2')}/one") == 3, 120)
+
+
 def refuse_creation(api: Api, plural: str) -> None:
     """Confirm that no object is created: 403, and 405 on Kubernetes 1.30."""
     with pytest.raises(ApiError, match="create not allowed while custom resource definition is"):
         store(api, plural, "two", size=1)
+
+
+def amount(api: Api, path: str) -> int:
+    """Return what a converted object has; nothing as long as it is not converted."""
+    try:
+        return int(api.get(path).get("amount", 0))
+    except ApiError:
+        return 0
 
 
 def gone(admin: Api, path: str) -> bool:

@@ -16,6 +16,7 @@ from lnamespace.gateway.tenants.failing_converters import (
     HELD,
     LONGEST_TRIAL_WAIT,
     PATIENCE,
+    PROVEN,
     SHORT_PATIENCE,
     SLOW_PATIENCE,
     FailingConverters,
@@ -331,6 +332,35 @@ async def test_who_makes_failing_definitions_all_the_time_is_waited_for_no_more(
     async with asyncio.timeout(2):  # it looks every five seconds, if nobody wakes it
         await platform.changed.wait()
     task.cancel()
+    assert platform.marked_definitions()
+
+
+async def test_a_converter_whose_answers_the_api_server_does_not_take_is_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """It answered with the version that it was sent, and no namespace was ever deleted."""
+    for _ in range(int(PATIENCE // 5) + 2):
+        converters.answered(platform.tenant, CARTS)
+        await look(converters, clock, 5)
+    assert platform.marked_definitions()
+    assert "does not take" in platform.conditions[-1]["message"]
+
+
+async def test_a_kind_is_listed_once_a_minute_while_objects_of_it_are_converted(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    platform.failure = 0
+    await look(converters, clock, 60)
+    assert not platform.listed
+    for _ in range(60):
+        converters.answered(platform.tenant, CARTS)
+        await look(converters, clock, 5)
+    assert len(platform.listed) == 2 * 300 / PROVEN
+    converters.answered(platform.tenant, replace(CARTS, namespaced=False))
+    platform.failure = 500
+    for _ in range(int((PROVEN + PATIENCE) // 5) + 2):
+        converters.answered(platform.tenant, CARTS)
+        await look(converters, clock, 5)
     assert platform.marked_definitions()
 
 

@@ -44,6 +44,7 @@ from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marke
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.conversion_clients import ConversionClients
 from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.full_definitions import FullDefinitions
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
@@ -292,6 +293,7 @@ class GatewayParts:
         upstream = self.platform.as_gateway
         converters = FailingConverters(tenants, upstream, self.client)
         await self._run(converters.run())
+        await self._run(ConversionClients(tenants, self.client, root.pem).run())
         in_flight = InFlight(settings.gateway_requests_in_flight)
         server = HttpServer(WebhookHandler(tenants, upstream, in_flight, converters).handle, LIMITS)
         context = own_context(root, service.host)

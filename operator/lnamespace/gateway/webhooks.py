@@ -192,6 +192,8 @@ class WebhookHandler:
         took = time.monotonic() - began
         if not converted.failure and self.converters.busy(tenant.name, path.webhook, took):
             self._conversion_failed(body, tenant, _SLOW, slow=True)
+        elif not converted.failure and review.resource and review.into_preferred:
+            self.converters.answered(tenant, review.resource)
         return converted
 
     async def _ask(

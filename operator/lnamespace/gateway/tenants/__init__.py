@@ -16,6 +16,8 @@
   :mod:`~lnamespace.gateway.tenants.conversion_paths`, where
   :mod:`~lnamespace.gateway.tenants.listed_kinds` says so;
   :mod:`~lnamespace.gateway.tenants.unconverted_kinds`: those that nobody converts now.
+- :mod:`~lnamespace.gateway.tenants.conversion_clients`: renews the CA and the key by which the
+  API server asks the gateway to convert.
 - :mod:`~lnamespace.gateway.tenants.full_definitions`: empties definitions of deleted LClusters, for
   which etcd has no room.
 - :mod:`~lnamespace.gateway.tenants.usage`: what each tenant uses, as metrics.

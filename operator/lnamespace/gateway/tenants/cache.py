@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
+from lnamespace.gateway.tenants.conversion_paths import OutdatedClient
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
@@ -86,15 +87,11 @@ class Tenants:
 
     def definitions_of(self, name: str) -> frozenset[str]:
         """Return the names upstream of the CustomResourceDefinitions of a tenant."""
-        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
-        return frozenset(each.name for each in found if each.labels.get(label) == name)
+        return frozenset(each.name for tenant, each in self._definitions() if tenant == name)
 
     def marked_definitions(self) -> dict[str, str]:
         """Return when each marked definition of an LCluster was marked, by its name upstream."""
-        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
-        marks = (
-            (each.name, KeptDefinition.of(each).marked) for each in found if label in each.labels
-        )
+        marks = ((each.name, KeptDefinition.of(each).marked) for _, each in self._definitions())
         return {name: mark for name, mark in marks if mark}
 
     def generation_of(self, definition: str) -> int:
@@ -109,20 +106,48 @@ class Tenants:
         """
         if not self.has_synced:
             return frozenset()
-        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
         return frozenset(
             each.name
-            for each in found
-            if label in each.labels
-            and each.labels[label] not in self._tenants
-            and KeptDefinition.of(each).conversion.asked
+            for tenant, each in self._definitions()
+            if tenant not in self._tenants and KeptDefinition.of(each).conversion.asked
         )
+
+    def outdated_clients(self, authority: str) -> list[OutdatedClient]:
+        """Return the definitions of LClusters by whose client the gateway cannot be asked.
+
+        Parameters
+        ----------
+        authority
+            The digest of the present CA.
+        """
+        if not self.has_synced:
+            return []
+        asking = (
+            (each.name, KeptDefinition.of(each).client, self._key_of(tenant))
+            for tenant, each in self._definitions()
+        )
+        return [
+            OutdatedClient(name, key)
+            for name, client, key in asking
+            if client.key and (client.authority != authority or client.key != (key or client.key))
+        ]
+
+    def _key_of(self, tenant: str) -> str:
+        served = self._tenants.get(tenant)
+        route = served.view.webhook_route if served else None
+        return route.key if route else ""
 
     def schema_sizes(self, name: str) -> dict[str, int]:
         """Return the size of the schemas of each definition of a tenant, by its name upstream."""
-        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
-        own = (each for each in found if each.labels.get(label) == name)
+        own = (each for tenant, each in self._definitions() if tenant == name)
         return {each.name: KeptDefinition.of(each).schemas for each in own}
+
+    def _definitions(self) -> Iterator[tuple[str, WatchedObject]]:
+        """Yield the definitions of LClusters, each with its tenant."""
+        label = self._names.lcluster_label
+        for each in self._stores[CUSTOM_RESOURCE_DEFINITION.plural]:
+            if label in each.labels:
+                yield each.labels[label], each
 
     async def run(self) -> None:
         """Run discovery and the reflectors."""

@@ -5,6 +5,9 @@ server keeps what was answered by a path in caches of its own, which it throws a
 changes: what the webhook has not converted is in none that is filled after.
 """
 
+import base64
+import hashlib
+import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -18,14 +21,21 @@ from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.webhook_routes import WebhookPath, with_verbatim
 
 _PATH = "/spec/conversion/webhook/clientConfig/service/path"
+CERTIFICATE = re.compile(
+    rb"\A-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\n?"
+)
+"""The first certificate of a CA bundle, which is the gateway's."""
+FORGOTTEN: dict[str, Any] = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
+"""One empty entry is how a client forgets who owns which field."""
 
 
 class _AskedService(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-class _AskedClient(msgspec.Struct, frozen=True):
+class _AskedClient(msgspec.Struct, frozen=True, rename="camel"):
     service: _AskedService | None = None
+    ca_bundle: str | None = None
 
 
 class _AskedWebhook(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,20 +60,74 @@ class _AskedMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
 
 
-class _AskedDefinition(msgspec.Struct, frozen=True):
+class AskedDefinition(msgspec.Struct, frozen=True):
+    """A definition, and how the API server asks for conversions of its objects."""
+
     metadata: _AskedMeta = _AskedMeta()
     spec: _AskedSpec = _AskedSpec()
 
     @property
-    def path(self) -> str:
-        """Return the path of the conversion webhook; empty if there is none."""
+    def _client(self) -> _AskedClient:
         conversion = self.spec.conversion
         webhook = conversion and conversion.webhook
-        client = webhook and webhook.client_config
-        return client.service.path if client and client.service else ""
+        return (webhook and webhook.client_config) or _AskedClient()
+
+    @property
+    def path(self) -> str:
+        """Return the path of the conversion webhook; empty if there is none."""
+        return self._client.service.path if self._client.service else ""
+
+    @property
+    def bundle(self) -> bytes:
+        """Return the CAs that the API server trusts there, in PEM."""
+        try:
+            return base64.b64decode(self._client.ca_bundle or "")
+        except ValueError:
+            return b""
 
 
-_asked = msgspec.json.Decoder(_AskedDefinition)
+asked_definition = msgspec.json.Decoder(AskedDefinition)
+
+
+class ConversionClient(NamedTuple):
+    """How the API server asks the gateway to convert.
+
+    Parameters
+    ----------
+    key
+        The key in the path; empty if the gateway is not asked.
+    authority
+        A digest of the first CA.
+    """
+
+    key: str = ""
+    authority: str = ""
+
+
+class OutdatedClient(NamedTuple):
+    """A definition by whose client the gateway is not asked, or does not answer.
+
+    Parameters
+    ----------
+    key
+        The present key of its LCluster; empty if nobody is served.
+    """
+
+    name: str
+    key: str
+
+
+def read_client(raw: bytes | Raw) -> ConversionClient:
+    """Return how the API server asks the gateway to convert the objects of a definition."""
+    found = asked_definition.decode(raw)
+    path = WebhookPath.parse(found.path)
+    return ConversionClient(path.key, digest_of(found.bundle)) if path else ConversionClient()
+
+
+def digest_of(bundle: bytes) -> str:
+    """Return a digest of the first certificate; empty if there is none."""
+    first = CERTIFICATE.match(bundle)
+    return hashlib.sha256(first[0].strip()).hexdigest() if first else ""
 
 
 class ConversionState(NamedTuple):
@@ -84,7 +148,7 @@ class ConversionState(NamedTuple):
 
 def read_conversion(raw: bytes | Raw) -> ConversionState:
     """Return who converts the objects of a definition."""
-    found = _asked.decode(raw)
+    found = asked_definition.decode(raw)
     path = WebhookPath.parse(found.path)
     if path is None or not path.verbatim:
         return ConversionState(asked=path is not None)
@@ -102,7 +166,7 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
     """
     try:
         path = CUSTOM_RESOURCE_DEFINITION.path(name)
-        found = decode(_asked, await client.get(path))
+        found = decode(asked_definition, await client.get(path))
     except NotFound:
         return
     changed = with_verbatim(found.path, verbatim=verbatim)
@@ -117,6 +181,4 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
         try:
             await client.patch_json(path, operations)
         except NoRoom:
-            # One empty entry is how a client forgets who owns which field.
-            forgotten = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
-            await client.patch_json(path, [*operations, forgotten])
+            await client.patch_json(path, [*operations, FORGOTTEN])

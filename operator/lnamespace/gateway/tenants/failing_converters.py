@@ -38,6 +38,10 @@ SHORT_PATIENCE = 5.0
 """Seconds for which it may fail if one of the LCluster was marked lately."""
 LONGEST_TRIAL_WAIT = 120.0
 """Seconds after which it is tried again at the latest whether a webhook converts."""
+PROVEN = 60.0
+"""Seconds for which it is not looked at again whether the API server takes what a webhook answers,
+or ten times as long as that took, but no longer than the next."""
+LONGEST_PROVEN = 300.0
 _EPISODE = 60.0
 """Seconds in which marks count as one: an operator may have twenty definitions and one webhook."""
 _PATIENT_EPISODES = 3
@@ -49,6 +53,7 @@ _REMEMBERED = 6 * 3600.0
 _UNREACHED = 90.0
 """Seconds for which a failure counts in a namespace in which the gateway cannot look again."""
 _AT_ONCE = 16
+_NOT_TAKEN = "the API server does not take what it answers"
 log = logging.getLogger(__name__)
 
 
@@ -86,6 +91,8 @@ class FailingConverters:
     _suspects: dict[str, _Suspect] = field(default_factory=dict)
     _sound: dict[str, float] = field(default_factory=dict)
     """When each definition was last seen to be listed."""
+    _proven: dict[str, float] = field(default_factory=dict)
+    """Until when each is taken to be listed, though its webhook is asked."""
     _marks: dict[tuple[str, str], float] = field(default_factory=dict)
     """When each mark was first seen, by the definition and the time that it bears."""
     _trials: dict[str, int] = field(default_factory=dict)
@@ -138,6 +145,18 @@ class FailingConverters:
         if any(tenant.namespaces.closed(each) for each in namespaces):
             suspect.unreached = now
 
+    def answered(self, tenant: ServedTenant, resource: ResourceType) -> None:
+        """Record that a webhook says that it has converted an object as Kubernetes lists it.
+
+        The API server may not take the answer, and tells nobody: one with another version, name or
+        UID than it asked for, with a label that is none, or a number that is too large. So the kind
+        is looked at from time to time while objects of it are converted.
+        """
+        name = tenant.view.crd_name_up(str(resource.group_resource))
+        now = self.now()
+        if resource.namespaced and now >= self._proven.get(name, now):
+            self._suspects.setdefault(name, _Suspect(now, why=_NOT_TAKEN))
+
     async def run(self) -> None:
         """Look at the definitions that have failed and at those that are marked, for ever."""
         async with asyncio.TaskGroup() as group:
@@ -157,6 +176,7 @@ class FailingConverters:
             if now - at < _REMEMBERED or each in marks.items()
         }
         self._sound = {each: at for each, at in self._sound.items() if now - at < PATIENCE}
+        self._proven = {each: until for each, until in self._proven.items() if now < until}
         self._notice_trials(unconverted)
         self._work = {each: work for each, work in self._work.items() if work[0] == now // 60}
         known = marks.keys() | self._suspects.keys() | unconverted
@@ -243,7 +263,9 @@ class FailingConverters:
 
     async def _listed(self, name: str, marked: str) -> None:
         self._suspects.pop(name, None)
-        self._sound[name] = self.now()
+        now = self._sound[name] = self.now()
+        took = now - self._looked.get(name, now)
+        self._proven[name] = now + min(max(PROVEN, 10 * took), LONGEST_PROVEN)
         if marked and self.now() - self._marks[name, marked] >= self._held(name):
             await unmark(self.client, name)
             log.info("a conversion webhook of an LCluster converts again", extra=_about(name))

@@ -13,7 +13,12 @@ from msgspec import Raw
 from msgspec.json import Decoder, encode
 
 from lnamespace.gateway.tenants.conversion_marks import read_mark
-from lnamespace.gateway.tenants.conversion_paths import ConversionState, read_conversion
+from lnamespace.gateway.tenants.conversion_paths import (
+    ConversionClient,
+    ConversionState,
+    read_client,
+    read_conversion,
+)
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
@@ -59,12 +64,15 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
         Who converts its objects.
     generation
         Of its spec.
+    client
+        How the API server asks the gateway to convert its objects.
     """
 
     marked: str = ""
     schemas: int = 0
     conversion: ConversionState = ConversionState()
     generation: int = 0
+    client: ConversionClient = ConversionClient()
 
     @classmethod
     def of(cls, item: WatchedObject) -> "KeptDefinition":
@@ -112,7 +120,9 @@ class PartReader:
         # Those of the platform nobody bounds.
         version = _versioned(raw).metadata
         size = self._schemas(raw, version) if self.label in item.labels else 0
-        kept = KeptDefinition(read_mark(raw), size, read_conversion(raw), version.generation)
+        kept = KeptDefinition(
+            read_mark(raw), size, read_conversion(raw), version.generation, read_client(raw)
+        )
         return replace(item, raw=encode(kept))
 
     def _schemas(self, raw: bytes | Raw, version: _VersionedMeta) -> int:

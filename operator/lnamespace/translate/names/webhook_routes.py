@@ -101,6 +101,12 @@ class WebhookPath:
         webhook = TenantWebhook(namespace, name, port, found["path"] or "")
         return cls(found["tenant"], found["key"], webhook, found["first"] == VERBATIM)
 
+    def with_key(self, key: str) -> str:
+        """Return the path with another key."""
+        first, webhook = VERBATIM if self.verbatim else PATH, self.webhook
+        at = f"{webhook.namespace}/{webhook.name}/{webhook.port}{webhook.path}"
+        return f"/{first}/{self.tenant}/{key}/{at}"
+
 
 def with_verbatim(path: str, *, verbatim: bool) -> str:
     """Return the path of a conversion webhook, asked or not; another path stays as it is."""

@@ -137,12 +137,13 @@ def refuse_deletion(request: ResourceRequest) -> None:
 def _refuse_unconverted(request: ResourceRequest, view: TenantView) -> None:
     """Refuse a write that would be stored as nobody has converted it.
 
-    Nothing is created, for the definition is marked; but before Kubernetes 1.34 by an apply. What
-    is written in the preferred version a policy refuses, by the label of what it was before.
+    A deletion is a write too, of an object that has finalizers, and a creation is one until the
+    mark is there that its tenant has removed. What is written in the preferred version a policy
+    refuses, by the label of what it was before.
     """
     resource = request.resource
     stored = view.unconverted.get(resource.group_resource)
-    if stored is None or request.verb not in {"update", "patch"}:
+    if stored is None or request.verb in READ_VERBS:
         return
     if request.version not in {stored, *(resource.versions or ())[:1]}:
         raise conversion_failed(resource)

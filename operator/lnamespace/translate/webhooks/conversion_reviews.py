@@ -71,8 +71,8 @@ class ConversionReview:
         kind for a list.
     body
         The review of the tenant's objects in tenant spelling; empty if there is none.
-    into_preferred
-        Whether the version that is asked for is the one in which Kubernetes lists the kind.
+    resource
+        The resource that the review is about; None if it is not served.
     """
 
     members: Encoded
@@ -81,7 +81,13 @@ class ConversionReview:
     objects: tuple[Encoded, ...]
     own: tuple[bool, ...]
     body: bytes
-    into_preferred: bool = False
+    resource: ResourceType | None = None
+
+    @property
+    def into_preferred(self) -> bool:
+        """Return whether the version is the one in which Kubernetes lists the kind."""
+        versions = self.resource.versions if self.resource else ()
+        return self.wanted.rpartition("/")[2] == (versions or ("",))[0]
 
     def answer_up(self, answer: bytes, view: TenantView) -> Conversion:
         """Translate the answer of a webhook into upstream spelling.
@@ -141,17 +147,9 @@ def read_conversion_review(body: bytes, view: TenantView) -> ConversionReview:
     }
     question = envelope(members, request={**asked, **below}) if below["objects"] else b""
     own = tuple(each is not None for each in translated)
-    wanted = request.desired_api_version
-    resource = _resource_of(request, view)
-    preferred = ((resource and resource.versions) or ("",))[0]
+    wanted, resource = request.desired_api_version, _resource_of(request, view)
     return ConversionReview(
-        members,
-        asked.get("uid"),
-        wanted,
-        request.objects,
-        own,
-        question,
-        into_preferred=wanted.rpartition("/")[2] == preferred,
+        members, asked.get("uid"), wanted, request.objects, own, question, resource
     )
 
 

@@ -57,6 +57,8 @@ def restore_client(holder: Object, view: TenantView) -> None:
         config["service"] = _service_down(config["service"], route)
     if isinstance(config.get("caBundle"), str):
         config["caBundle"] = _bundle_down(config["caBundle"], route)
+        if not config["caBundle"]:
+            del config["caBundle"]  # the gateway's alone, where its tenant wrote none
 
 
 class _Client:

@@ -1,0 +1,106 @@
+"""Keep the API server able to ask the gateway to convert the objects of tenants (decision 0066).
+
+A definition names the CA of the gateway, and in the path a key of its LCluster. One in which its
+tenant wrote no ``caBundle`` has no CA; one from before the root was made anew has an old CA; what a
+former LCluster left to one of the same name has an old key. The API server then asks nobody, or is
+not answered, and no namespace of the cluster is deleted.
+"""
+
+import asyncio
+import base64
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from lnamespace.errors import ClusterError, Conflict, NoRoom, NotFound
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.conversion_paths import (
+    CERTIFICATE,
+    FORGOTTEN,
+    AskedDefinition,
+    OutdatedClient,
+    asked_definition,
+    digest_of,
+)
+from lnamespace.kube.answers import decode
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.translate.names.webhook_routes import WebhookPath
+
+EVERY = 5.0
+"""Seconds between two looks at the definitions."""
+_CLIENT = "/spec/conversion/webhook/clientConfig"
+log = logging.getLogger(__name__)
+
+
+async def renew(client: Client, outdated: OutdatedClient, authority: str) -> None:
+    """Write the present CA, and the present key, into a definition.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    path = CUSTOM_RESOURCE_DEFINITION.path(outdated.name)
+    try:
+        found = decode(asked_definition, await client.get(path))
+        operations = _renewed(found, outdated.key, authority)
+        try:
+            await client.patch_json(path, operations)
+        except NoRoom:
+            await client.patch_json(path, [*operations, FORGOTTEN])
+    except (Conflict, NotFound):
+        return  # somebody was first; it is looked at again
+    log.info(
+        "a conversion webhook is asked by a new CA or key", extra={"definition": outdated.name}
+    )
+
+
+def _renewed(found: AskedDefinition, key: str, authority: str) -> list[dict[str, Any]]:
+    unchanged = found.metadata.resource_version
+    operations: list[dict[str, Any]] = [
+        {"op": "test", "path": "/metadata/resourceVersion", "value": unchanged}
+    ]
+    path = WebhookPath.parse(found.path)
+    if path and key and path.key != key:
+        # Keys have one length: a definition may have no room for another byte.
+        value = path.with_key(key)
+        operations.append({"op": "replace", "path": f"{_CLIENT}/service/path", "value": value})
+    if digest_of(found.bundle) != digest_of(authority.encode()):
+        # What tenants wrote follows the gateway's own.
+        bundle = authority.encode() + CERTIFICATE.sub(b"", found.bundle)
+        value = base64.b64encode(bundle).decode()
+        operations.append({"op": "add", "path": f"{_CLIENT}/caBundle", "value": value})
+    return operations
+
+
+@dataclass(frozen=True)
+class ConversionClients:
+    """The renewal of definitions by which the API server cannot ask the gateway to convert.
+
+    Every replica does so, and the first one wins.
+
+    Parameters
+    ----------
+    authority
+        The CA of the gateway's certificate, in PEM.
+    """
+
+    tenants: Tenants
+    client: Client
+    authority: str
+
+    async def run(self) -> None:
+        """Renew them, for ever."""
+        while True:
+            await self.renew_all()
+            await asyncio.sleep(EVERY)
+
+    async def renew_all(self) -> None:
+        """Renew those that watches show now."""
+        for each in self.tenants.outdated_clients(digest_of(self.authority.encode())):
+            try:
+                await renew(self.client, each, self.authority)
+            except ClusterError as error:
+                about = {"definition": each.name, "error": str(error)}
+                log.warning("a conversion webhook is asked by an old CA or key", extra=about)
