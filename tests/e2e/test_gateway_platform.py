@@ -218,7 +218,7 @@ def shared(cluster: GatewayCluster, alice: Resident) -> Resident:
     ):
         make(DEFINITIONS, definition(plural, kind, scope))
     issuers = f"/apis/{CERTS}/v1/issuers"
-    eventually(lambda: cluster.admin.get(issuers), what="the kind is not served")
+    eventually(lambda: cluster.admin.find(issuers), what="the kind is not served")
     # One that begins as names of the LCluster do is the platform's all the same.
     for name in ("main", "internal", "billed-other"):
         metadata = {"name": name, "labels": {"owner": "the-platform"}}
