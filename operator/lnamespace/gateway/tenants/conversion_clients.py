@@ -1,9 +1,9 @@
 """Keep the API server able to ask the gateway to convert the objects of tenants (decision 0066).
 
 A definition names the CA of the gateway, and in the path a key of its LCluster. One in which its
-tenant wrote no ``caBundle`` has no CA; one from before the root was made anew has an old CA; what a
-former LCluster left to one of the same name has an old key. The API server then asks nobody, or is
-not answered, and no namespace of the cluster is deleted.
+tenant wrote no ``caBundle`` has no CA; one from before the root was made anew has an old CA and an
+old key. The API server then asks nobody, or is not answered, and no namespace of the cluster is
+deleted.
 """
 
 import asyncio
