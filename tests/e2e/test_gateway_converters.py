@@ -1,5 +1,6 @@
 """What a tenant's conversion webhook that fails does to the tenant, and not to others."""
 
+import base64
 import json
 import threading
 from collections.abc import Iterator
@@ -389,8 +390,30 @@ def test_a_converter_without_a_ca_is_asked(alice: Api, hook: Hook) -> None:
     store(alice, "oboes", "one", size=3)
     change(alice, definition("oboes", "v2", client))
     eventually(lambda: amount(alice, f"{path_of('oboes', 'v2')}/one") == 3, 60)
-    shown = alice.get(f"{DEFINITIONS}/oboes.{GROUP_SUFFIX}")["spec"]["conversion"]["webhook"]
-    assert "caBundle" not in shown["clientConfig"]
+    assert "caBundle" not in client_of(alice, f"{DEFINITIONS}/oboes.{GROUP_SUFFIX}")
+
+
+def test_a_converter_is_asked_after_the_root_was_made_anew(
+    cluster: GatewayCluster, alice: Api, hook: Hook
+) -> None:
+    """Its definition had the former CA and key, until its tenant wrote it again."""
+    alice.create(DEFINITIONS, definition("viols", "v1"))
+    store(alice, "viols", "one", size=3)
+    change(alice, definition("viols", "v2", hook.client("default", "hook", "/convert")))
+    eventually(lambda: amount(alice, f"{path_of('viols', 'v2')}/one") == 3, 60)
+    upstream = f"{DEFINITIONS}/viols.quail-{GROUP_SUFFIX}"
+    webhook = client_of(cluster.admin, upstream)
+    first, tenant, key, *rest = webhook["service"]["path"].removeprefix("/").split("/")
+    former = "/".join(("", first, tenant, "0" * len(key), *rest))
+    # As a former CA, the tenant's own: it is another than the gateway's.
+    bundle = base64.b64encode(hook.authority * 2).decode()
+    client = {"service": {"path": former}, "caBundle": bundle}
+    cluster.admin.patch(upstream, {"spec": {"conversion": {"webhook": {"clientConfig": client}}}})
+    eventually(lambda: client_of(cluster.admin, upstream) == webhook, 60)
+    eventually(lambda: amount(alice, f"{path_of('viols', 'v2')}/one") == 3, 60)
+    shown = client_of(alice, f"{DEFINITIONS}/viols.{GROUP_SUFFIX}")
+    own = hook.client("default", "hook", "/convert")
+    assert shown["caBundle"] == own["caBundle"]
 
 
 def refuse_creation(api: Api, plural: str) -> None:
@@ -402,6 +425,12 @@ def refuse_creation(api: Api, plural: str) -> None:
         store(api, plural, "two", version="v2", size=1)
     with pytest.raises(ApiError, match="conversion webhook for"):
         store(api, plural, "two", version="v1", size=1)
+
+
+def client_of(api: Api, path: str) -> Object:
+    """Return the client of the conversion webhook of a definition."""
+    found: Object = api.get(path)["spec"]["conversion"]["webhook"]["clientConfig"]
+    return found
 
 
 def amount(api: Api, path: str) -> int:

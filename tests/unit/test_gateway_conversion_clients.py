@@ -87,7 +87,7 @@ async def test_the_api_server_trusts_the_gateway_whatever_its_tenant_wrote(
 
 
 @pytest.mark.parametrize("first", ["webhooks", "verbatim"])
-async def test_what_a_former_lcluster_left_is_asked_by_the_key_of_the_present_one(
+async def test_a_webhook_is_asked_by_the_present_key(
     first: str,
 ) -> None:
     written = await Platform(definition(path(OLD, first), ROOT + OWN)).renew()
