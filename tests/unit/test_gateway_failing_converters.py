@@ -364,6 +364,19 @@ async def test_a_kind_is_listed_once_a_minute_while_objects_of_it_are_converted(
     assert platform.marked_definitions()
 
 
+async def test_a_failure_right_after_a_routine_look_counts(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """It was forgotten, and nothing may be converted after it by which anybody notices."""
+    platform.failure = 0
+    converters.answered(platform.tenant, CARTS)
+    await look(converters, clock, 5)
+    platform.failure = 500
+    fail(converters, platform)
+    await look(converters, clock, PATIENCE + 10)
+    assert platform.marked_definitions()
+
+
 async def test_a_converter_that_is_slow_is_marked_after_minutes(
     converters: FailingConverters, platform: Platform, clock: Clock
 ) -> None:

@@ -262,8 +262,10 @@ class FailingConverters:
             self._looked.pop(name, None)
 
     async def _listed(self, name: str, marked: str) -> None:
-        self._suspects.pop(name, None)
-        now = self._sound[name] = self.now()
+        suspect, now = self._suspects.pop(name, None), self.now()
+        if suspect is None or suspect.why != _NOT_TAKEN:
+            # Otherwise a webhook that begins to fail after a routine look would be overlooked.
+            self._sound[name] = now
         took = now - self._looked.get(name, now)
         self._proven[name] = now + min(max(PROVEN, 10 * took), LONGEST_PROVEN)
         if marked and self.now() - self._marks[name, marked] >= self._held(name):
