@@ -16,6 +16,7 @@ from lnamespace.gateway.objects.definition_deletions import SUCCESS, DefinitionR
 from lnamespace.gateway.objects.definition_status import kept_status
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
+from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.objects.streams import pass_on, splice
 from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import confirm_own_volume
@@ -60,6 +61,7 @@ class Forwarder:
     room: DefinitionRoom
     schemas: SchemaQuota
     quota: ClusterQuota
+    stored: StoredVersions
 
     async def forward(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
@@ -125,18 +127,25 @@ class Forwarder:
     async def _forward_object(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
     ) -> None:
-        basis = await self._basis(call)
         call = await with_named_removals(self.upstream, call)
-        send = partial(self._send, call, namespaces, basis, totals)
-        deletes = _is_of_definitions(call, "delete")
-        response, answer = await (self._with_room(call, send) if deletes else send())
-        if basis.conflicts_with_gateway_only(response.status, answer):
-            response, answer = await self._send(by_force(call), namespaces, basis, totals)
+        write = partial(self._write, namespaces=namespaces, totals=totals)
+        response, answer = await self.stored.send(call, namespaces.all(), write)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
             # Its creator may work in it from now on. A dry run has created none.
             created = msgspec.json.decode(answer, type=PartialObject).metadata.name
             await namespaces.wait_usable(created)
         await answer_json(call, response.status, response.headers, answer)
+
+    async def _write(
+        self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
+    ) -> Answer:
+        basis = await self._basis(call)
+        send = partial(self._send, call, namespaces, basis, totals)
+        deletes = _is_of_definitions(call, "delete")
+        response, answer = await (self._with_room(call, send) if deletes else send())
+        if basis.conflicts_with_gateway_only(response.status, answer):
+            return await self._send(by_force(call), namespaces, basis, totals)
+        return response, answer
 
     async def _with_room(self, call: TenantCall, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """Send the deletion of a definition, which may have no room for it."""

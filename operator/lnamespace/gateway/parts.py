@@ -40,6 +40,7 @@ from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import ContentQuota
 from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
+from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
@@ -233,6 +234,7 @@ class GatewayParts:
                 DefinitionRoom(self.client),
                 SchemaQuota(tenants.schema_sizes, lambda name: limits_of(name).definitions),
                 ClusterQuota(upstream, limits_of),
+                StoredVersions(self.client, upstream),
             ),
             Reviewer(upstream),
             EscalationCheck(upstream),

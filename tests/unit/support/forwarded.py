@@ -18,6 +18,7 @@ from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
+from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.refusals import unavailable
 from lnamespace.gateway.requests.answer_encoders import answer_encoder
 from lnamespace.gateway.requests.answers import refuse
@@ -97,6 +98,7 @@ async def forwarding(
             DefinitionRoom(cast("Client", None)),
             SchemaQuota(lambda _: {}, lambda _: 0),
             ClusterQuota(upstream, lambda _: ContentLimits()),
+            StoredVersions(cast("Client", None), upstream),
         )
 
         async def handle(exchange: Exchange) -> None:

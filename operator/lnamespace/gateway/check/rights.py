@@ -9,7 +9,7 @@ from lnamespace.kube.resources import NAMESPACE, RBAC, RESOURCE_QUOTA
 from lnamespace.model import lcluster
 from lnamespace.model.names import Names
 from lnamespace.translate.discovery.published import Published
-from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA
+from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA, STORED_EXTRA
 from lnamespace.translate.protocol.verbs import READ_VERBS
 
 _WATCHED = ("list", "watch")
@@ -64,7 +64,7 @@ def _needed(names: Names, account: str) -> Iterator[AccountRight]:
     yield AccountRight("bind", RBAC, "clusterroles")
     yield AccountRight("create", "authentication.k8s.io", "tokenreviews")
     yield AccountRight("create", "authorization.k8s.io", "subjectaccessreviews")
-    for extra in (PERSON_EXTRA, ACTING_EXTRA):
+    for extra in (PERSON_EXTRA, ACTING_EXTRA, STORED_EXTRA):
         yield AccountRight("impersonate", "authentication.k8s.io", "userextras", extra)
     itself = tuple(account.split("/"))
     for namespace, name in ((names.clusters_namespace, "acme"), itself):

@@ -45,6 +45,9 @@ class TenantCall:
         Returns when the tenant is served other resources than in this view.
     changed_body
         The body that is sent in place of the client's; empty: the client's.
+    rewritten
+        The state of the definition that the call is about, if all of its objects were written in
+        it; else empty.
     """
 
     exchange: Exchange
@@ -59,6 +62,7 @@ class TenantCall:
     usage: RequestUsage = field(default_factory=RequestUsage)
     other_resources: Callable[[], Awaitable[object]] = _never
     changed_body: bytes = b""
+    rewritten: str = ""
 
     @property
     def body(self) -> bytes:
@@ -78,10 +82,15 @@ class TenantCall:
         For everything else it is the gateway's own. No webhook is asked about a read.
         """
         request = self.request
-        user = None if self.reads else self.user
         if request.resource.namespaced or request.resource.custom:
-            return UpstreamIdentity(self.view.tenant, self.person, user)
-        return UpstreamIdentity("", self.person, user)
+            return self.identity_in_tenant
+        user = None if self.reads else self.user
+        return UpstreamIdentity("", self.person, user, self.rewritten)
+
+    @property
+    def identity_in_tenant(self) -> UpstreamIdentity:
+        """Return the identity upstream for objects of the tenant's namespaces and API groups."""
+        return UpstreamIdentity(self.view.tenant, self.person, None if self.reads else self.user)
 
     @property
     def over_namespaces(self) -> bool:

@@ -14,7 +14,12 @@ from lnamespace.kube.media_types import JSON
 from lnamespace.model.names import Names
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
-from lnamespace.translate.names.acting_users import ACTING_EXTRA, PERSON_EXTRA, extra_value
+from lnamespace.translate.names.acting_users import (
+    ACTING_EXTRA,
+    PERSON_EXTRA,
+    STORED_EXTRA,
+    extra_value,
+)
 
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _SELF_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -33,11 +38,14 @@ class UpstreamIdentity:
     user
         The user inside the tenant's cluster, for its webhooks; None for a read, which calls no
         webhook.
+    rewritten
+        The state of a definition all of whose objects were written; empty for most requests.
     """
 
     tenant: str = ""
     person: str = ""
     user: User | None = None
+    rewritten: str = ""
 
     def headers(self, names: Names, account: str) -> Headers:
         """Return the impersonation headers.
@@ -57,6 +65,8 @@ class UpstreamIdentity:
         extras = [(PERSON_EXTRA, self.person)]
         if self.user:
             extras.append((ACTING_EXTRA, acting_value(self.user)))
+        if self.rewritten:
+            extras.append((STORED_EXTRA, self.rewritten))
         sent = ((f"impersonate-extra-{key}", extra_value(value)) for key, value in extras)
         return (("impersonate-user", name), *sent)
 

@@ -26,6 +26,10 @@ ACTING_EXTRA = "lcluster-acting"
 The API server authorizes each value of an extra, and a user may be in hundreds of groups.
 """
 
+STORED_EXTRA = "lcluster-stored"
+"""The extra of a write that may take versions out of ``status.storedVersions`` of a definition. Its
+value is the UID and the generation of the one whose objects were all written since."""
+
 PLATFORM = "system:platform"
 """The name that tenants see for all users and programs of the platform."""
 

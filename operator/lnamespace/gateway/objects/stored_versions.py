@@ -1,0 +1,196 @@
+"""Writes that take a version out of a definition's ``status.storedVersions`` (decision 0067).
+
+A version that is not listed there may be taken out of ``spec.versions``. Where an object was still
+stored in it, the kind could not be listed any more, by nobody, and no Namespace of the cluster
+could be deleted. So a policy of the platform refuses such a write, until the gateway has written
+each object as it is: by that the API server stores it in the present version.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from lnamespace.errors import ClusterError, NotFound, TooLarge
+from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.object_counts import listed_path
+from lnamespace.gateway.tenants.totals import Answer
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.answers import decode, error_of, read_status
+from lnamespace.kube.client import Client
+from lnamespace.kube.media_types import MERGE_PATCH, METADATA, METADATA_LIST
+from lnamespace.kube.metadata import PartialPage
+from lnamespace.kube.pages import list_pages
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.translate.names.tenant_view import CRDS
+from lnamespace.translate.objects.texts import text_down
+from lnamespace.translate.protocol.percent import encode_query, encode_segment
+from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.protocol.status import conflict
+
+SETTLED = 36.0
+"""Seconds after which no write is under way that began before the definition was read.
+
+The API server ends each after 34 s (k8s.io/apiserver: ``requestTimeoutUpperBound``); a webhook of
+the tenant can make one as slow. Such a write may store an object in a version of before.
+"""
+KEPT = 600.0
+"""Seconds for which it is known that all is rewritten: a client may have left before."""
+_REFUSED = "denied request: status.storedVersions: "
+_PAGES = 8
+"""Pages of lists that are read at once. Each may have 8 MiB."""
+
+_page = msgspec.json.Decoder(PartialPage)
+
+
+class _StoredMeta(msgspec.Struct, frozen=True):
+    uid: str
+    generation: int = 0
+
+
+class _StoredDefinition(msgspec.Struct, frozen=True):
+    metadata: _StoredMeta
+
+    @property
+    def state(self) -> str:
+        """Return the spec that it has, as the platform's policy names it."""
+        return f"{self.metadata.uid}/{self.metadata.generation}"
+
+
+_definition = msgspec.json.Decoder(_StoredDefinition)
+
+
+@dataclass
+class StoredVersions:
+    """The rewriting of objects before a version is said to be stored no more.
+
+    It goes on when its client leaves, so that one that asks again need not wait as long.
+    """
+
+    client: Client
+    upstream: Upstream
+    settled: float = SETTLED
+    _rewritings: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+    """By the definition: the last, which returns the state that the definition had."""
+    _turns: dict[str, asyncio.Semaphore] = field(
+        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(1))
+    )
+    """By tenant: one definition after the other."""
+    _pages: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PAGES))
+
+    async def send(
+        self,
+        call: TenantCall,
+        namespaces: Iterable[str],
+        send: Callable[[TenantCall], Awaitable[Answer]],
+    ) -> Answer:
+        """Send a write; where it takes a version out, send it again when all is rewritten.
+
+        Parameters
+        ----------
+        namespaces
+            Those of the tenant, in upstream spelling.
+
+        Raises
+        ------
+        Refused
+            Conflict: an object cannot be rewritten.
+        """
+        response, answer = await send(call)
+        if not _takes_version_out(call, response.status, answer):
+            return response, answer
+        try:
+            rewritten = await self._rewritten(call, namespaces)
+        except ClusterError as error:
+            name, why = call.request.name, text_down(call.view, str(error))
+            told = f"objects may be stored in a version that status.storedVersions loses: {why}"
+            raise conflict(CRDS, name, told) from error
+        return await send(replace(call, rewritten=rewritten))
+
+    async def _rewritten(self, call: TenantCall, namespaces: Iterable[str]) -> str:
+        name = call.view.crd_name_up(call.request.name)
+        state = (await self._read(name)).state
+        known = self._rewritings.get(name)
+        if known is None or (known.done() and not _returned(known, state)):
+            known = asyncio.create_task(self._rewrite(state, call, namespaces))
+            self._rewritings[name] = known
+            known.add_done_callback(lambda task: self._keep(name, task))
+        return await asyncio.shield(known)
+
+    def _keep(self, name: str, task: asyncio.Task[str]) -> None:
+        def forget() -> None:
+            if self._rewritings.get(name) is task:
+                del self._rewritings[name]
+
+        asyncio.get_running_loop().call_later(KEPT, forget)
+        if not task.cancelled():
+            task.exception()  # there may be no client left to whom it could be told
+
+    async def _rewrite(self, state: str, call: TenantCall, namespaces: Iterable[str]) -> str:
+        """Rewrite all objects of a definition; return the state that it has all the time."""
+        await asyncio.sleep(self.settled)
+        async with self._turns[call.view.tenant]:
+            plural, _, group = call.request.name.partition(".")
+            resource = call.view.resources.by_plural(group, plural)
+            if resource is None or not resource.versions:
+                raise NotFound(f"no version of {call.request.name} is served")
+            for namespace in namespaces if resource.namespaced else ("",):
+                async for path in self._paths(call, resource, namespace):
+                    await self._write(call, path)
+        return state
+
+    async def _read(self, name: str) -> _StoredDefinition:
+        return decode(_definition, await self.client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
+
+    async def _paths(
+        self, call: TenantCall, resource: ResourceType, namespace: str
+    ) -> AsyncIterator[str]:
+        """Yield the path of each object of a namespace, or of the cluster."""
+        path = listed_path(call.view, resource, namespace)
+
+        async def fetch(path: str, *, longest: int | None, **params: str) -> bytes:
+            return await self._fetch(call, f"{path}?{encode_query(tuple(params.items()))}", longest)
+
+        async for page in list_pages(fetch, path, _page, {}):
+            for each in page.items or ():
+                yield f"{path}/{encode_segment(each.metadata.name)}"
+
+    async def _fetch(self, call: TenantCall, target: str, longest: int | None) -> bytes:
+        size = 0
+
+        def hold(more: int) -> None:
+            nonlocal size
+            size += more
+            if longest is not None and size > longest:
+                raise TooLarge(f"a page of more than {longest} bytes")
+
+        async with self._pages:
+            response = await self.upstream.send(
+                "GET", target, call.identity_in_tenant, (("accept", METADATA_LIST),)
+            )
+            page = await response.read(hold)
+        if response.status != 200:
+            raise error_of(response.status, page, response.value("retry-after"))
+        return page
+
+    async def _write(self, call: TenantCall, path: str) -> None:
+        """Write an object as it is."""
+        headers = (("content-type", MERGE_PATCH), ("accept", METADATA))
+        response = await self.upstream.send("PATCH", path, call.identity_in_tenant, headers, b"{}")
+        answer = await response.read()
+        if response.status >= 300 and response.status != 404:
+            raise error_of(response.status, answer, response.value("retry-after"))
+
+
+def _takes_version_out(call: TenantCall, status: int, answer: bytes) -> bool:
+    """Return whether the platform's policy has refused a write that takes a version out."""
+    request = call.request
+    if request.resource.group_resource != CRDS or request.subresource != "status":
+        return False
+    return status == 403 and _REFUSED in read_status(answer).message
+
+
+def _returned(task: asyncio.Task[str], state: str) -> bool:
+    return not task.cancelled() and not task.exception() and task.result() == state
