@@ -143,7 +143,8 @@ def test_the_gateway_may_impersonate_service_accounts_but_no_users() -> None:
         for resource in rule["resources"]
     }
     said = {
-        ("lnamespace:gateway-reads", f"userextras/lcluster-{each}") for each in ("user", "acting")
+        ("lnamespace:gateway-reads", f"userextras/lcluster-{each}")
+        for each in ("user", "acting", "stored")
     }
     assert found == said | {
         ("lnamespace:gateway-impersonation", "serviceaccounts"),

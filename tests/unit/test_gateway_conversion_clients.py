@@ -2,22 +2,24 @@
 
 import base64
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from lnamespace.errors import Conflict, NoRoom
 from lnamespace.gateway.tenants.conversion_clients import ConversionClients
 from lnamespace.gateway.tenants.conversion_paths import (
-    FORGOTTEN,
     ConversionClient,
-    OutdatedClient,
     digest_of,
     read_client,
 )
+from lnamespace.gateway.tenants.definition_patches import FORGOTTEN
+from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.translate.names.webhook_routes import TenantWebhook
 
+from tests.unit.support.translation import ACME
 from tests.unit.support.webhook_routes import ROUTE
 
 NAME = "carts.acme-shop.example.com"
@@ -54,11 +56,16 @@ class Platform:
     errors: list[Exception] = field(default_factory=list)
     patched: list[Sequence[Any]] = field(default_factory=list)
 
-    def outdated_clients(self, authority: str) -> list[OutdatedClient]:
-        assert authority == digest_of(ROOT.encode())
-        return [OutdatedClient(NAME, self.key)]
+    has_synced = True
 
-    async def get(self, _: str) -> bytes:
+    def definitions(self) -> Iterator[tuple[str, str, KeptDefinition]]:
+        yield "acme", NAME, KeptDefinition(client=read_client(self.raw))
+
+    def get(self, name: str) -> Any:
+        assert name == "acme"
+        return SimpleNamespace(view=replace(ACME, webhook_route=replace(ROUTE, key=self.key)))
+
+    async def read(self, _: str) -> bytes:
         return self.raw
 
     async def patch_json(self, _: str, operations: Sequence[Any]) -> bytes:
@@ -69,7 +76,8 @@ class Platform:
 
     async def renew(self) -> dict[str, str]:
         """Return what was written."""
-        await ConversionClients(cast(Any, self), cast(Any, self), ROOT).renew_all()
+        client = SimpleNamespace(get=self.read, patch_json=self.patch_json)
+        await ConversionClients(cast(Any, self), cast(Any, client), ROOT).renew_all()
         test, *changes = self.patched[-1]
         assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
         return {each["path"].removeprefix(CLIENT): each["value"] for each in changes}

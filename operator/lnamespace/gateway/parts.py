@@ -52,6 +52,7 @@ from lnamespace.gateway.tenants.object_counts import ObjectCounter
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
 from lnamespace.gateway.tenants.usage import TenantUsage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes
+from lnamespace.gateway.tenants.withheld_schemas import WithheldSchemas
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
@@ -213,6 +214,7 @@ class GatewayParts:
         """Empty definitions of deleted LClusters that may lack the room for their deletion."""
         label = self.names.lcluster_label
         await self._run(FullDefinitions(tenants, self.client, label).run())
+        await self._run(WithheldSchemas(tenants, self.platform.as_gateway, self.client).run())
 
     async def sign_for(self, tenants: Tenants) -> None:
         """Sign CertificateSigningRequests of LClusters, where there is a root."""

@@ -6,6 +6,8 @@
 - :mod:`~lnamespace.gateway.objects.definition_deletions`: deletions of definitions, of a collection
   or without room.
 - :mod:`~lnamespace.gateway.objects.definition_status`: what stays in the status of a definition.
+- :mod:`~lnamespace.gateway.objects.stored_versions`: versions that leave it, after all objects were
+  written again.
 - :mod:`~lnamespace.gateway.objects.schema_quota`: how large the schemas of an LCluster may be.
 - :mod:`~lnamespace.gateway.objects.cluster_quota`: how many webhooks, policies and
   ClusterRoleBindings an LCluster may have.

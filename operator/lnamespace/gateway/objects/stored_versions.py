@@ -1,4 +1,4 @@
-"""Writes that take a version out of a definition's ``status.storedVersions`` (decision 0067).
+"""Writes that take a version out of a definition's ``status.storedVersions`` (decision 0069).
 
 A version that is not listed there may be taken out of ``spec.versions``. Where an object was still
 stored in it, the kind could not be listed any more, by nobody, and no Namespace of the cluster
@@ -45,13 +45,13 @@ _PAGES = 8
 _page = msgspec.json.Decoder(PartialPage)
 
 
-class _StoredMeta(msgspec.Struct, frozen=True):
+class _RewrittenMeta(msgspec.Struct, frozen=True):
     uid: str
     generation: int = 0
 
 
-class _StoredDefinition(msgspec.Struct, frozen=True):
-    metadata: _StoredMeta
+class _RewrittenDefinition(msgspec.Struct, frozen=True):
+    metadata: _RewrittenMeta
 
     @property
     def state(self) -> str:
@@ -59,7 +59,7 @@ class _StoredDefinition(msgspec.Struct, frozen=True):
         return f"{self.metadata.uid}/{self.metadata.generation}"
 
 
-_definition = msgspec.json.Decoder(_StoredDefinition)
+_definition = msgspec.json.Decoder(_RewrittenDefinition)
 
 
 @dataclass
@@ -141,7 +141,7 @@ class StoredVersions:
                     await self._write(call, path)
         return state
 
-    async def _read(self, name: str) -> _StoredDefinition:
+    async def _read(self, name: str) -> _RewrittenDefinition:
         return decode(_definition, await self.client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
 
     async def _paths(

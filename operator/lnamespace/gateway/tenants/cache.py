@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
-from lnamespace.gateway.tenants.conversion_paths import OutdatedClient
+from lnamespace.gateway.tenants.differing_schemas import DifferingSchemas
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
@@ -68,6 +68,7 @@ class Tenants:
         self._stale_tenants: set[str] = set()
         self._parts = PartReader(names.lcluster_label)
         self._rbac_budget = RbacBudget()
+        self.differing = DifferingSchemas(names.lcluster_label)
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
         self._stores: dict[str, Store[WatchedObject]] = {}
         self._views = ViewBuilder(
@@ -85,14 +86,21 @@ class Tenants:
         """Return the tenant of an LCluster, or None."""
         return self._tenants.get(name)
 
-    def definitions_of(self, name: str) -> frozenset[str]:
+    def definitions(self) -> Iterator[tuple[str, str, KeptDefinition]]:
+        """Yield the definitions of LClusters: the tenant, the name upstream, and what is kept."""
+        label = self._names.lcluster_label
+        for each in self._stores[CUSTOM_RESOURCE_DEFINITION.plural]:
+            if label in each.labels:
+                yield each.labels[label], each.name, KeptDefinition.of(each)
+
+    def definitions_of(self, tenant: str) -> frozenset[str]:
         """Return the names upstream of the CustomResourceDefinitions of a tenant."""
-        return frozenset(each.name for tenant, each in self._definitions() if tenant == name)
+        label, found = self._names.lcluster_label, self._stores[CUSTOM_RESOURCE_DEFINITION.plural]
+        return frozenset(each.name for each in found if each.labels.get(label) == tenant)
 
     def marked_definitions(self) -> dict[str, str]:
         """Return when each marked definition of an LCluster was marked, by its name upstream."""
-        marks = ((each.name, KeptDefinition.of(each).marked) for _, each in self._definitions())
-        return {name: mark for name, mark in marks if mark}
+        return {name: kept.marked for _, name, kept in self.definitions() if kept.marked}
 
     def generation_of(self, definition: str) -> int:
         """Return the generation of a definition by its name upstream; 0 if there is none."""
@@ -107,47 +115,14 @@ class Tenants:
         if not self.has_synced:
             return frozenset()
         return frozenset(
-            each.name
-            for tenant, each in self._definitions()
-            if tenant not in self._tenants and KeptDefinition.of(each).conversion.asked
+            name
+            for tenant, name, kept in self.definitions()
+            if tenant not in self._tenants and kept.conversion.asked
         )
 
-    def outdated_clients(self, authority: str) -> list[OutdatedClient]:
-        """Return the definitions of LClusters by whose client the gateway cannot be asked.
-
-        Parameters
-        ----------
-        authority
-            The digest of the present CA.
-        """
-        if not self.has_synced:
-            return []
-        asking = (
-            (each.name, KeptDefinition.of(each).client, self._key_of(tenant))
-            for tenant, each in self._definitions()
-        )
-        return [
-            OutdatedClient(name, key)
-            for name, client, key in asking
-            if client.key and (client.authority != authority or client.key != (key or client.key))
-        ]
-
-    def _key_of(self, tenant: str) -> str:
-        served = self._tenants.get(tenant)
-        route = served.view.webhook_route if served else None
-        return route.key if route else ""
-
-    def schema_sizes(self, name: str) -> dict[str, int]:
+    def schema_sizes(self, tenant: str) -> dict[str, int]:
         """Return the size of the schemas of each definition of a tenant, by its name upstream."""
-        own = (each for tenant, each in self._definitions() if tenant == name)
-        return {each.name: KeptDefinition.of(each).schemas for each in own}
-
-    def _definitions(self) -> Iterator[tuple[str, WatchedObject]]:
-        """Yield the definitions of LClusters, each with its tenant."""
-        label = self._names.lcluster_label
-        for each in self._stores[CUSTOM_RESOURCE_DEFINITION.plural]:
-            if label in each.labels:
-                yield each.labels[label], each
+        return {name: kept.schemas for of, name, kept in self.definitions() if of == tenant}
 
     async def run(self) -> None:
         """Run discovery and the reflectors."""
@@ -290,6 +265,8 @@ class Tenants:
     def _definition_changed(self, old: WatchedObject | None, new: WatchedObject | None) -> None:
         if tenant := self._views.unconverted.change(old, new):
             self._renew_soon(tenant)
+        if item := new or old:
+            self.differing.change(item, KeptDefinition.of(new).state if new else None)
         self.discovery.request_refresh()
 
     def _rbac_changed(

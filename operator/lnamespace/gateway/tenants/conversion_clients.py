@@ -10,18 +10,18 @@ import asyncio
 import base64
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-from lnamespace.errors import ClusterError, Conflict, NoRoom, NotFound
+from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_paths import (
     CERTIFICATE,
-    FORGOTTEN,
+    WEBHOOK_CLIENT,
     AskedDefinition,
-    OutdatedClient,
     asked_definition,
     digest_of,
 )
+from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -29,8 +29,20 @@ from lnamespace.translate.names.webhook_routes import WebhookPath
 
 EVERY = 5.0
 """Seconds between two looks at the definitions."""
-_CLIENT = "/spec/conversion/webhook/clientConfig"
 log = logging.getLogger(__name__)
+
+
+class OutdatedClient(NamedTuple):
+    """A definition by whose client the gateway is not asked, or does not answer.
+
+    Parameters
+    ----------
+    key
+        The present key of its LCluster; empty if nobody is served.
+    """
+
+    name: str
+    key: str
 
 
 async def renew(client: Client, outdated: OutdatedClient, authority: str) -> None:
@@ -44,33 +56,28 @@ async def renew(client: Client, outdated: OutdatedClient, authority: str) -> Non
     path = CUSTOM_RESOURCE_DEFINITION.path(outdated.name)
     try:
         found = decode(asked_definition, await client.get(path))
-        operations = _renewed(found, outdated.key, authority)
-        try:
-            await client.patch_json(path, operations)
-        except NoRoom:
-            await client.patch_json(path, [*operations, FORGOTTEN])
-    except (Conflict, NotFound):
-        return  # somebody was first; it is looked at again
-    log.info(
-        "a conversion webhook is asked by a new CA or key", extra={"definition": outdated.name}
-    )
+    except NotFound:
+        return
+    operations = _renewed(found, outdated.key, authority)
+    if await patch_definition(client, path, found.metadata.resource_version, operations):
+        about = {"definition": outdated.name}
+        log.info("a conversion webhook is asked by a new CA or key", extra=about)
 
 
-def _renewed(found: AskedDefinition, key: str, authority: str) -> list[dict[str, Any]]:
-    unchanged = found.metadata.resource_version
-    operations: list[dict[str, Any]] = [
-        {"op": "test", "path": "/metadata/resourceVersion", "value": unchanged}
-    ]
+def _renewed(found: AskedDefinition, key: str, authority: str) -> list[Operation]:
+    operations: list[Operation] = []
     path = WebhookPath.parse(found.path)
     if path and key and path.key != key:
         # Keys have one length: a definition may have no room for another byte.
         value = path.with_key(key)
-        operations.append({"op": "replace", "path": f"{_CLIENT}/service/path", "value": value})
+        operations.append(
+            {"op": "replace", "path": f"{WEBHOOK_CLIENT}/service/path", "value": value}
+        )
     if digest_of(found.bundle) != digest_of(authority.encode()):
         # What tenants wrote follows the gateway's own.
         bundle = authority.encode() + CERTIFICATE.sub(b"", found.bundle)
         value = base64.b64encode(bundle).decode()
-        operations.append({"op": "add", "path": f"{_CLIENT}/caBundle", "value": value})
+        operations.append({"op": "add", "path": f"{WEBHOOK_CLIENT}/caBundle", "value": value})
     return operations
 
 
@@ -98,9 +105,24 @@ class ConversionClients:
 
     async def renew_all(self) -> None:
         """Renew those that watches show now."""
-        for each in self.tenants.outdated_clients(digest_of(self.authority.encode())):
+        for each in self._outdated():
             try:
                 await renew(self.client, each, self.authority)
             except ClusterError as error:
                 about = {"definition": each.name, "error": str(error)}
                 log.warning("a conversion webhook is asked by an old CA or key", extra=about)
+
+    def _outdated(self) -> list[OutdatedClient]:
+        if not self.tenants.has_synced:
+            return []
+        present, asking = digest_of(self.authority.encode()), []
+        for tenant, name, kept in self.tenants.definitions():
+            key, client = self._key_of(tenant), kept.client
+            if client.key and (client.authority != present or client.key != (key or client.key)):
+                asking.append(OutdatedClient(name, key))
+        return asking
+
+    def _key_of(self, tenant: str) -> str:
+        served = self.tenants.get(tenant)
+        route = served.view.webhook_route if served else None
+        return route.key if route else ""

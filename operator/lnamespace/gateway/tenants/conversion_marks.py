@@ -9,14 +9,13 @@ reserve, which a short mark takes the place of.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from lnamespace.errors import Conflict, NoRoom, NotFound
+from lnamespace.errors import NotFound
+from lnamespace.gateway.tenants.definition_patches import FORGOTTEN, Operation, patch_definition
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
@@ -107,7 +106,7 @@ async def mark(client: Client, name: str, why: str) -> None:
     if found is None or (present and present[1].status == "True"):
         return  # it is marked, or the API server has marked it for its deletion
     in_room = [*_room_in(found), _marked(found, _SHORT)]
-    await _patch(client, name, found, [_marked(found, _message(why))], in_room)
+    await _patch_status(client, name, found, [_marked(found, _message(why))], in_room)
 
 
 async def unmark(client: Client, name: str) -> None:
@@ -122,7 +121,7 @@ async def unmark(client: Client, name: str) -> None:
     if found and found.mark and found.terminating and not found.metadata.deletion_timestamp:
         removed = {"op": "remove", "path": f"/status/conditions/{found.terminating[0]}"}
         operations = [removed, *_reserve_of(found)]
-        await _patch(client, name, found, operations, [*_room_in(found), *operations])
+        await _patch_status(client, name, found, operations, [*_room_in(found), *operations])
 
 
 async def make_room(client: Client, name: str) -> bool:
@@ -139,11 +138,11 @@ async def make_room(client: Client, name: str) -> bool:
     if found is None or found.metadata.deletion_timestamp:
         return False
     operations = [*_room_in(found), _marked(found, _SHORT)]
-    await _patch(client, name, found, operations, operations)
+    await _patch_status(client, name, found, operations, operations)
     return found.mark is None
 
 
-def _marked(found: _MarkedDefinition, message: str) -> dict[str, Any]:
+def _marked(found: _MarkedDefinition, message: str) -> Operation:
     """Return the operation that marks a definition, in place of a condition that says it is not."""
     condition = {
         "type": TYPE,
@@ -157,17 +156,14 @@ def _marked(found: _MarkedDefinition, message: str) -> dict[str, Any]:
     return {"op": operation, "path": f"/status/conditions/{at}", "value": condition}
 
 
-def _room_in(found: _MarkedDefinition) -> list[dict[str, Any]]:
+def _room_in(found: _MarkedDefinition) -> list[Operation]:
     """Return operations that make a definition shorter, by nothing that its tenant wrote."""
     if found.is_reserved:
         return [{"op": "remove", "path": pointer_of(("metadata", "annotations", RESERVE))}]
-    if found.metadata.managed_fields:
-        # One empty entry is how a client forgets who owns which field.
-        return [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]
-    return []
+    return [FORGOTTEN] if found.metadata.managed_fields else []
 
 
-def _reserve_of(found: _MarkedDefinition) -> list[dict[str, Any]]:
+def _reserve_of(found: _MarkedDefinition) -> list[Operation]:
     if found.is_reserved:
         return []
     if found.metadata.annotations is None:
@@ -196,24 +192,12 @@ async def _read(client: Client, name: str) -> _MarkedDefinition | None:
         return None
 
 
-async def _patch(
+async def _patch_status(
     client: Client,
     name: str,
     found: _MarkedDefinition,
-    operations: Sequence[dict[str, Any]],
-    in_room: Sequence[dict[str, Any]],
+    operations: Sequence[Operation],
+    in_room: Sequence[Operation],
 ) -> None:
-    """Patch the status, by which the API server takes the annotations of a definition too.
-
-    Parameters
-    ----------
-    in_room
-        The operations where there is no room for the others.
-    """
-    path, at = f"{_path(name)}/status", "/metadata/resourceVersion"
-    unchanged = {"op": "test", "path": at, "value": found.metadata.resource_version}
-    with suppress(Conflict, NotFound):  # somebody was first; it is looked at again
-        try:
-            await client.patch_json(path, [unchanged, *operations])
-        except NoRoom:
-            await client.patch_json(path, [unchanged, *in_room])
+    path = f"{_path(name)}/status"
+    await patch_definition(client, path, found.metadata.resource_version, operations, in_room)

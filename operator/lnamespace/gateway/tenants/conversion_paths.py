@@ -8,25 +8,24 @@ changes: what the webhook has not converted is in none that is filled after.
 import base64
 import hashlib
 import re
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-from lnamespace.errors import Conflict, NoRoom, NotFound
+from lnamespace.errors import NotFound
+from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.webhook_routes import WebhookPath, with_verbatim
 
-_PATH = "/spec/conversion/webhook/clientConfig/service/path"
+WEBHOOK_CLIENT = "/spec/conversion/webhook/clientConfig"
+"""The pointer to what says how the API server asks."""
 CERTIFICATE = re.compile(
     rb"\A-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\n?"
 )
 """The first certificate of a CA bundle, which is the gateway's."""
-FORGOTTEN: dict[str, Any] = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
-"""One empty entry is how a client forgets who owns which field."""
 
 
 class _AskedService(msgspec.Struct, frozen=True):
@@ -104,19 +103,6 @@ class ConversionClient(NamedTuple):
     authority: str = ""
 
 
-class OutdatedClient(NamedTuple):
-    """A definition by whose client the gateway is not asked, or does not answer.
-
-    Parameters
-    ----------
-    key
-        The present key of its LCluster; empty if nobody is served.
-    """
-
-    name: str
-    key: str
-
-
 def read_client(raw: bytes | Raw) -> ConversionClient:
     """Return how the API server asks the gateway to convert the objects of a definition."""
     found = asked_definition.decode(raw)
@@ -172,13 +158,9 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
     changed = with_verbatim(found.path, verbatim=verbatim)
     if changed == found.path:
         return
-    version = found.metadata.resource_version
-    operations: list[dict[str, Any]] = [
-        {"op": "test", "path": "/metadata/resourceVersion", "value": version},
-        {"op": "replace", "path": _PATH, "value": changed},
-    ]
-    with suppress(Conflict, NotFound):  # somebody was first; it is looked at again
-        try:
-            await client.patch_json(path, operations)
-        except NoRoom:
-            await client.patch_json(path, [*operations, FORGOTTEN])
+    operation: Operation = {
+        "op": "replace",
+        "path": f"{WEBHOOK_CLIENT}/service/path",
+        "value": changed,
+    }
+    await patch_definition(client, path, found.metadata.resource_version, [operation])

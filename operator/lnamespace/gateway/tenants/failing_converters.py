@@ -18,7 +18,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
 from lnamespace.gateway.tenants.conversion_paths import set_verbatim
-from lnamespace.gateway.tenants.listed_kinds import is_listed
+from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
@@ -224,7 +224,7 @@ class FailingConverters:
             self._busy.discard(name)
 
     async def _check(self, name: str, marks: Mapping[str, str]) -> None:
-        found = self._find(name)
+        found = find_kind(self.tenants, name)
         try:
             if found is None:
                 self._suspects.pop(name, None)
@@ -291,15 +291,6 @@ class FailingConverters:
         await set_verbatim(self.client, name, verbatim=True)
         log.warning("a conversion webhook of an LCluster fails", extra=_about(name))
 
-    def _find(self, name: str) -> tuple[ServedTenant, ResourceType] | None:
-        tenant = self.tenants.get(tenant_of_definition(name))
-        below = tenant and tenant.view.crd_name_down(name)
-        if not tenant or not below or tenant.terminating:
-            return None
-        plural, _, group = below.partition(".")
-        resource = tenant.view.resources.by_plural(group, plural)
-        return (tenant, resource) if resource and resource.versions else None
-
     async def _is_listed(
         self, name: str, tenant: ServedTenant, resource: ResourceType
     ) -> bool | None:
@@ -307,7 +298,8 @@ class FailingConverters:
         suspect = self._suspects.get(name)
         if suspect and self.now() - suspect.unreached < _UNREACHED:
             return False
-        return await is_listed(self.upstream, tenant, resource)
+        failure = await list_failure(self.upstream, tenant, resource)
+        return None if failure is None else not failure
 
     def _episodes(self, name: str) -> int:
         """Return how often definitions of the same LCluster were marked in the last hours."""

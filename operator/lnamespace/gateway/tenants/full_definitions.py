@@ -16,6 +16,7 @@ import msgspec
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
+from lnamespace.gateway.tenants.differing_schemas import WITHHELD
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
@@ -28,9 +29,11 @@ LARGE = 1024 * 1024
 EVERY = 5.0
 AGAIN = 60.0
 """Seconds until a definition that is still there is looked at again."""
-CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating"})
-"""Types of conditions. The last one is also the platform's mark, which a definition may have in
-place of its reserve (:mod:`~lnamespace.gateway.tenants.conversion_marks`)."""
+CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating", WITHHELD})
+"""Types of conditions that are the API server's or the platform's.
+
+``Terminating`` is also the platform's mark, which a definition may have in place of its reserve
+(:mod:`~lnamespace.gateway.tenants.conversion_marks`)."""
 _SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 log = logging.getLogger(__name__)

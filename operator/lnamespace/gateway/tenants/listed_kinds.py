@@ -3,7 +3,9 @@
 import asyncio
 import re
 
-from lnamespace.errors import ClusterError, ServerFault, Throttled, Unreachable
+from lnamespace.errors import ClusterError, Throttled, Unreachable
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
@@ -24,25 +26,36 @@ _CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
 _LABEL = f'"{UNCONVERTED}":'.encode()
 
 
-async def is_listed(
-    upstream: Upstream, tenant: ServedTenant, resource: ResourceType
-) -> bool | None:
-    """Return whether a kind can be listed in its preferred version; None if that is not clear.
+def find_kind(tenants: Tenants, definition: str) -> tuple[ServedTenant, ResourceType] | None:
+    """Return the kind of a definition, by its name upstream, if its tenant is served."""
+    tenant = tenants.get(tenant_of_definition(definition))
+    below = tenant and tenant.view.crd_name_down(definition)
+    if not tenant or not below or tenant.terminating:
+        return None
+    plural, _, group = below.partition(".")
+    resource = tenant.view.resources.by_plural(group, plural)
+    return (tenant, resource) if resource and resource.versions else None
 
-    Where an object is one that nobody has converted, the API server has not noticed yet that the
-    webhook is to be asked again: that says nothing.
+
+async def list_failure(
+    upstream: Upstream, tenant: ServedTenant, resource: ResourceType
+) -> str | None:
+    """Return why a kind cannot be listed in its preferred version; None if that is not clear.
+
+    It is empty where the kind can be listed. Where an object is one that nobody has converted, the
+    API server has not noticed yet that the webhook is to be asked again: that says nothing.
     """
     try:
         for namespace in tenant.namespaces.all():
             await _list(upstream, tenant.view, resource, namespace)
-    except (ServerFault, TimeoutError):
-        return False
+    except TimeoutError:
+        return "it takes too long"
     except (Unreachable, Throttled):
         return None
     except ClusterError as error:
         # The namespace or the kind has just gone.
-        return None if error.status in (403, 404, 410) else False
-    return True
+        return None if error.status in (403, 404, 410) else str(error)
+    return ""
 
 
 async def _list(

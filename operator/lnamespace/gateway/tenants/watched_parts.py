@@ -19,9 +19,11 @@ from lnamespace.gateway.tenants.conversion_paths import (
     read_client,
     read_conversion,
 )
+from lnamespace.gateway.tenants.differing_schemas import SchemaState, read_withheld
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
+from lnamespace.translate.objects.confinement.embedded_objects import embeds_differently
 from lnamespace.translate.objects.confinement.schema_sizes import schemas_of
 from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 
@@ -66,6 +68,8 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
         Of its spec.
     client
         How the API server asks the gateway to convert its objects.
+    state
+        Whether its schemas differ, or are withheld.
     """
 
     marked: str = ""
@@ -73,6 +77,7 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     conversion: ConversionState = ConversionState()
     generation: int = 0
     client: ConversionClient = ConversionClient()
+    state: SchemaState = SchemaState()
 
     @classmethod
     def of(cls, item: WatchedObject) -> "KeptDefinition":
@@ -106,8 +111,11 @@ class PartReader:
     """
 
     label: str
-    _counted: dict[_VersionedMeta, int] = field(default_factory=dict)
-    """The size of the schemas of definitions: labels change more often, and a size takes 30 ms."""
+    _counted: dict[_VersionedMeta, tuple[int, bool]] = field(default_factory=dict)
+    """The size of the schemas of definitions, and whether they differ.
+
+    Labels change more often, and a size takes 30 ms.
+    """
 
     def metadata(self, raw: bytes | Raw) -> WatchedObject:
         """Read an object of which its name and its tenant are used."""
@@ -119,17 +127,22 @@ class PartReader:
         item = self.metadata(raw)
         # Those of the platform nobody bounds.
         version = _versioned(raw).metadata
-        size = self._schemas(raw, version) if self.label in item.labels else 0
+        size, differ = self._schemas(raw, version) if self.label in item.labels else (0, False)
         kept = KeptDefinition(
-            read_mark(raw), size, read_conversion(raw), version.generation, read_client(raw)
+            read_mark(raw),
+            size,
+            read_conversion(raw),
+            version.generation,
+            read_client(raw),
+            SchemaState(differ, read_withheld(raw)),
         )
         return replace(item, raw=encode(kept))
 
-    def _schemas(self, raw: bytes | Raw, version: _VersionedMeta) -> int:
+    def _schemas(self, raw: bytes | Raw, version: _VersionedMeta) -> tuple[int, bool]:
         if version not in self._counted:
             if len(self._counted) >= _COUNTED:
                 self._counted.clear()
-            self._counted[version] = schemas_of(raw) or 0
+            self._counted[version] = schemas_of(raw) or 0, embeds_differently(raw)
         return self._counted[version]
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:

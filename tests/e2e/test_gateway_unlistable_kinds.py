@@ -1,7 +1,6 @@
-"""No version leaves a definition of a tenant while an object is stored in it.
+"""No tenant has a kind that nobody can list (decision 0069).
 
-Kubernetes believes ``status.storedVersions``, which a tenant may write. Then nobody could list the
-kind, and no Namespace of the cluster could be deleted (decision 0067).
+Kubernetes lists all kinds before it deletes a Namespace, of whomever.
 """
 
 from collections.abc import Callable
@@ -164,3 +163,63 @@ def test_a_version_stays_while_an_object_cannot_be_written(root: Api) -> None:
     assert root.get(definition_path("oboes"))["status"]["storedVersions"] == ["v1", "v2"]
     with pytest.raises(ApiError, match="storedVersions"):
         change(root, definition("oboes", "v2"))
+
+
+def embedding(plural: str, **value: object) -> Object:
+    """Return a kind that is stored in v1, in whose v2 the field x is an object of its own."""
+    made = definition(plural, "v2", "v1")
+    for version, embedded in zip(made["spec"]["versions"], (value, {}), strict=True):
+        held = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, **embedded}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"x": held}}}
+    return made
+
+
+def withheld(root: Api, plural: str) -> Object | None:
+    """Return the condition by which the schemas of a definition are withheld."""
+    found = root.get(definition_path(plural))["status"]["conditions"] or ()
+    return next((each for each in found if each["type"] == "SchemasWithheld"), None)
+
+
+def test_a_value_that_is_no_object_stops_no_deletion_of_a_namespace(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """It could be stored in one version, and not be shown in another."""
+    rule = [{"rule": "self.apiVersion != 'a'"}]  # without the mark this is no rule
+    marked = {"x-kubernetes-embedded-resource": True, "x-kubernetes-validations": rule}
+    root.create(DEFINITIONS, embedding("tubas", **marked))
+    assert withheld(root, "tubas") is None
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Tuba", "metadata": {"name": "one"}}
+    body |= {"x": {"apiVersion": 5, "kind": "a", "metadata": 7}}
+    eventually(lambda: unless("NotFound", root.create, path_of("tubas", "v1"), body))
+    assert "Invalid value" in refusal(root.get, path_of("tubas", "v2"), status=500)
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "plover"}})
+    cluster.admin.delete(f"{NAMESPACES}/plover")
+    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/plover") is None, 120)
+    told = eventually(lambda: withheld(root, "tubas"))
+    assert told
+    assert "x-kubernetes-embedded-resource" in told["message"]
+    assert root.get(path_of("tubas", "v2"))["items"][0]["x"] == body["x"]
+    own_words(root, "tubas", marked)
+    # It is known of this LCluster, so others are not even listed.
+    root.create(DEFINITIONS, embedding("horns", **marked))
+    eventually(lambda: withheld(root, "horns"), 5)
+    root.delete(definition_path("tubas"))
+    eventually(lambda: root.find(definition_path("tubas")) is None)
+    root.create(DEFINITIONS, definition("tubas", "v1"))
+
+
+def own_words(root: Api, plural: str, marked: Object) -> None:
+    """Confirm that a tenant can write all but the versions, and that it stays informed."""
+    told = refusal(change, root, embedding(plural, **marked))
+    assert "SchemasWithheld" in told
+    assert f"{TENANT}-" not in told
+    root.patch(definition_path(plural), {"metadata": {"labels": {"a": "b"}}})
+    root.patch(f"{definition_path(plural)}/status", {"status": {"conditions": []}})
+    assert withheld(root, plural)
+    conditions = root.get(definition_path(plural))["status"]["conditions"]
+    at = [each["type"] for each in conditions].index("SchemasWithheld")
+    path = f"/status/conditions/{at}"
+    earlier = {"op": "add", "path": f"{path}/lastTransitionTime", "value": "2020-01-01T00:00:00Z"}
+    for operation in ({"op": "remove", "path": path}, earlier):
+        status = f"{definition_path(plural)}/status"
+        assert "SchemasWithheld" in refusal(root.patch, status, [operation], kind=JSON_PATCH)

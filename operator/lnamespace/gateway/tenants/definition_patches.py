@@ -1,0 +1,49 @@
+"""Patches of tenants' CustomResourceDefinitions by the gateway itself.
+
+Tenants write them at the same time, and may have filled them up to what etcd takes.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from lnamespace.errors import Conflict, NoRoom, NotFound
+from lnamespace.kube.client import Client
+
+Operation = dict[str, Any]
+
+FORGOTTEN: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
+"""One empty entry is how a client forgets who owns which field."""
+
+
+async def patch_definition(
+    client: Client,
+    path: str,
+    version: str,
+    operations: Sequence[Operation],
+    in_room: Sequence[Operation] | None = None,
+) -> bool:
+    """Patch a definition that has a resource version; return whether it still had that.
+
+    Parameters
+    ----------
+    path
+        Of the definition or of its status, by which the API server takes annotations too.
+    in_room
+        The operations where there is no room for the others; None: they are the same, and nobody
+        owns any field any more.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    unchanged: Operation = {"op": "test", "path": "/metadata/resourceVersion", "value": version}
+    shorter = [*operations, FORGOTTEN] if in_room is None else in_room
+    with suppress(Conflict, NotFound):
+        try:
+            await client.patch_json(path, [unchanged, *operations])
+        except NoRoom:
+            await client.patch_json(path, [unchanged, *shorter])
+        return True
+    return False  # somebody was first; it is looked at again

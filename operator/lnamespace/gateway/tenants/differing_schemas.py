@@ -1,0 +1,93 @@
+"""The definitions of tenants whose schemas differ in what is an object, or are withheld."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.runtime.lifecycle import wait_at_most
+
+WITHHELD = "SchemasWithheld"
+"""The type of the condition of a definition that has other schemas than its tenant wrote."""
+
+
+class SchemaState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of the schemas of a definition.
+
+    Parameters
+    ----------
+    differ
+        Whether a value may be an object of its own in one version, and in another not.
+    withheld
+        When they were withheld; empty if they are not.
+    """
+
+    differ: bool = False
+    withheld: str = ""
+
+
+class _WithheldCondition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = None
+
+
+class _WithheldStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[_WithheldCondition, ...] | None = None
+
+
+class WithheldDefinition(msgspec.Struct, frozen=True):
+    """A definition, of which it is read since when its schemas are withheld."""
+
+    status: _WithheldStatus = _WithheldStatus()
+
+    @property
+    def condition(self) -> tuple[int, str] | None:
+        """Return the place of the condition and its time; None without one."""
+        for at, each in enumerate(self.status.conditions or ()):
+            if each.type == WITHHELD and each.last_transition_time:
+                return at, each.last_transition_time
+        return None
+
+
+_definition = msgspec.json.Decoder(WithheldDefinition)
+
+
+def read_withheld(raw: bytes | Raw) -> str:
+    """Return when the schemas of a definition were withheld; empty if they are not."""
+    found = _definition.decode(raw).condition
+    return found[1] if found else ""
+
+
+class DifferingSchemas:
+    """Such definitions of all tenants, by what watches show.
+
+    Parameters
+    ----------
+    label
+        The key of the label whose value is the tenant.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._states: dict[str, SchemaState] = {}
+        self._changed = asyncio.Event()
+
+    def states(self) -> Mapping[str, SchemaState]:
+        """Return the state of each, by its name upstream."""
+        return dict(self._states)
+
+    def change(self, item: WatchedObject, state: SchemaState | None) -> None:
+        """Update a definition as it is now; None if it is gone."""
+        if state and state != SchemaState() and self._label in item.labels:
+            self._states[item.name] = state
+            self._changed.set()
+        else:
+            self._states.pop(item.name, None)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until one of them has changed, or until some seconds have passed."""
+        await wait_at_most(self._changed, seconds)
+        self._changed.clear()

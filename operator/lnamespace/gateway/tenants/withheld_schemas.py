@@ -1,0 +1,200 @@
+"""Withhold schemas for which nobody can list a kind of a tenant (decision 0069).
+
+Kubernetes lists every kind before a Namespace is gone. Where a value is an object of its own in one
+version alone (``x-kubernetes-embedded-resource``), and in an object it is none, no list in that
+version succeeds. Then every version has a schema for whatever there is, and its tenant can write no
+other for some hours.
+"""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from lnamespace.errors import ClusterError, NotFound
+from lnamespace.gateway.tenants.cache import Tenants
+from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
+from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
+from lnamespace.gateway.tenants.differing_schemas import WITHHELD, SchemaState, WithheldDefinition
+from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
+from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.answers import decode
+from lnamespace.kube.client import Client
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+
+EVERY = 5.0
+LOOK = 30.0
+"""Seconds between two lists of a kind whose schemas differ."""
+HELD = 6 * 3600.0
+"""Seconds for which schemas are withheld. So long no kind of the same LCluster is listed before."""
+_AT_ONCE = 4
+_OF_VALUE = ": Invalid value: "
+"""In what the API server says of a value that is no object; no webhook says it."""
+_OPEN = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+_MESSAGE = (
+    "no object could be listed in all versions, for x-kubernetes-embedded-resource stands in some "
+    "of them alone: spec.versions stays as it is for six hours, with schemas that allow anything"
+)
+
+log = logging.getLogger(__name__)
+
+
+class _OpenedVersion(msgspec.Struct, frozen=True, rename="camel"):
+    schema: dict[str, Any] | None = None
+    selectable_fields: list[Any] | None = None
+
+
+class _OpenedSpec(msgspec.Struct, frozen=True):
+    versions: tuple[_OpenedVersion, ...] = ()
+
+
+class _OpenedMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class _OpenedDefinition(WithheldDefinition, frozen=True):
+    metadata: _OpenedMeta = _OpenedMeta()
+    spec: _OpenedSpec = _OpenedSpec()
+
+    @property
+    def opened(self) -> list[Operation]:
+        """Return the operations by which every version has an open schema."""
+        return [
+            operation
+            for at, each in enumerate(self.spec.versions)
+            for operation in _opened(f"/spec/versions/{at}", each)
+        ]
+
+
+_definition = msgspec.json.Decoder(_OpenedDefinition)
+
+
+@dataclass
+class WithheldSchemas:
+    """The definitions whose schemas are withheld, and those that may become so.
+
+    Every replica does so, and the first one wins.
+    """
+
+    tenants: Tenants
+    upstream: Upstream
+    client: Client
+    now: Callable[[], float] = time.monotonic
+    _looked: dict[str, float] = field(default_factory=dict)
+    _busy: set[str] = field(default_factory=set)
+    _withheld: dict[str, float] = field(default_factory=dict)
+    """When one was last withheld of each tenant that has such."""
+    _slots: dict[str, asyncio.Semaphore] = field(
+        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
+    )
+    """Of each tenant: one whose kinds take long to list holds up its own alone."""
+
+    async def run(self) -> None:
+        """Look at them for ever, and at once at one that has changed."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for name, state in self._due():
+                    group.create_task(self._look_at(name, state))
+                await self.tenants.differing.wait(EVERY)
+
+    def _due(self) -> Iterator[tuple[str, SchemaState]]:
+        states, now = self.tenants.differing.states(), self.now()
+        self._looked = {name: at for name, at in self._looked.items() if name in states}
+        lately = {each: at for each, at in self._withheld.items() if now - at < HELD}
+        there = (tenant_of_definition(name) for name, state in states.items() if state.withheld)
+        self._withheld = dict.fromkeys(there, now) | lately
+        for name, state in states.items():
+            waits = LOOK if state.differ and not self._at_once(name) else 0.0
+            if name not in self._busy and now - self._looked.get(name, float("-inf")) >= waits:
+                self._busy.add(name)
+                self._looked[name] = now
+                yield name, state
+
+    def _at_once(self, name: str) -> bool:
+        """Return whether schemas that differ are withheld, as others of the same LCluster were."""
+        return tenant_of_definition(name) in self._withheld
+
+    async def _look_at(self, name: str, state: SchemaState) -> None:
+        try:
+            if not state.differ:
+                await self._release(name, state)
+            elif self._at_once(name) or await self._fails(name):
+                await self._withhold(name)
+        except ClusterError as error:
+            about = {"definition": name, "error": str(error)}
+            log.warning("a definition whose schemas differ was not looked at", extra=about)
+        finally:
+            self._busy.discard(name)
+
+    async def _fails(self, name: str) -> bool:
+        found = find_kind(self.tenants, name)
+        if found is None or not found[1].namespaced:
+            return False
+        async with self._slots[found[0].name]:
+            failure = await list_failure(self.upstream, *found)
+        return failure is not None and _OF_VALUE in failure
+
+    async def _withhold(self, name: str) -> None:
+        """Write open schemas, and the condition by which the platform's policy keeps them.
+
+        Its tenant may write other ones in between: they differ, so these are not kept either.
+        """
+        self._withheld[tenant_of_definition(name)] = self.now()
+        found = await self._read(name)
+        if found is None:
+            return
+        path, version = CUSTOM_RESOURCE_DEFINITION.path(name), found.metadata.resource_version
+        if found.opened and not await patch_definition(self.client, path, version, found.opened):
+            return
+        log.warning("a kind of an LCluster cannot be listed by its schemas", extra=_about(name))
+        found = await self._read(name)
+        if found and found.condition is None:
+            added = {"op": "add", "path": "/status/conditions/-", "value": _condition()}
+            version = found.metadata.resource_version
+            await patch_definition(self.client, f"{path}/status", version, [added])
+
+    async def _release(self, name: str, state: SchemaState) -> None:
+        """Let its tenant write schemas again."""
+        since = datetime.fromisoformat(state.withheld)
+        if (datetime.now(UTC) - since).total_seconds() < HELD:
+            return
+        found = await self._read(name)
+        if found and found.condition:
+            path = f"{CUSTOM_RESOURCE_DEFINITION.path(name)}/status"
+            removed = {"op": "remove", "path": f"/status/conditions/{found.condition[0]}"}
+            version = found.metadata.resource_version
+            await patch_definition(self.client, path, version, [removed])
+
+    async def _read(self, name: str) -> _OpenedDefinition | None:
+        try:
+            path = CUSTOM_RESOURCE_DEFINITION.path(name)
+            return decode(_definition, await self.client.get(path))
+        except NotFound:
+            return None
+
+
+def _opened(path: str, version: _OpenedVersion) -> Iterator[Operation]:
+    if version.schema != _OPEN:
+        yield {"op": "replace", "path": f"{path}/schema", "value": _OPEN}
+    if version.selectable_fields is not None:
+        yield {"op": "remove", "path": f"{path}/selectableFields"}
+
+
+def _condition() -> dict[str, str]:
+    return {
+        "type": WITHHELD,
+        "status": "True",
+        "reason": "NotListed",
+        "message": _MESSAGE,
+        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _about(name: str) -> dict[str, str]:
+    return {"lcluster": tenant_of_definition(name), "definition": name}
