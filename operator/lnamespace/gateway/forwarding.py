@@ -129,7 +129,7 @@ class Forwarder:
     ) -> None:
         call = await with_named_removals(self.upstream, call)
         write = partial(self._write, namespaces=namespaces, totals=totals)
-        response, answer = await self.stored.send(call, namespaces.all(), write)
+        response, answer = await self.stored.send(call, namespaces, write)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
             # Its creator may work in it from now on. A dry run has created none.
             created = msgspec.json.decode(answer, type=PartialObject).metadata.name

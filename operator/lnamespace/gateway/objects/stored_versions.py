@@ -8,13 +8,14 @@ each object as it is: by that the API server stores it in the present version.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from lnamespace.errors import ClusterError, NotFound, TooLarge
 from lnamespace.gateway.requests.calls import TenantCall
+from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.totals import Answer
 from lnamespace.gateway.upstream.requests import Upstream
@@ -83,15 +84,10 @@ class StoredVersions:
     async def send(
         self,
         call: TenantCall,
-        namespaces: Iterable[str],
+        namespaces: TenantNamespaces,
         send: Callable[[TenantCall], Awaitable[Answer]],
     ) -> Answer:
         """Send a write; where it takes a version out, send it again when all is rewritten.
-
-        Parameters
-        ----------
-        namespaces
-            Those of the tenant, in upstream spelling.
 
         Raises
         ------
@@ -109,7 +105,7 @@ class StoredVersions:
             raise conflict(CRDS, name, told) from error
         return await send(replace(call, rewritten=rewritten))
 
-    async def _rewritten(self, call: TenantCall, namespaces: Iterable[str]) -> str:
+    async def _rewritten(self, call: TenantCall, namespaces: TenantNamespaces) -> str:
         name = call.view.crd_name_up(call.request.name)
         state = (await self._read(name)).state
         known = self._rewritings.get(name)
@@ -128,7 +124,7 @@ class StoredVersions:
         if not task.cancelled():
             task.exception()  # there may be no client left to whom it could be told
 
-    async def _rewrite(self, state: str, call: TenantCall, namespaces: Iterable[str]) -> str:
+    async def _rewrite(self, state: str, call: TenantCall, namespaces: TenantNamespaces) -> str:
         """Rewrite all objects of a definition; return the state that it has all the time."""
         await asyncio.sleep(self.settled)
         async with self._turns[call.view.tenant]:
@@ -136,7 +132,8 @@ class StoredVersions:
             resource = call.view.resources.by_plural(group, plural)
             if resource is None or not resource.versions:
                 raise NotFound(f"no version of {call.request.name} is served")
-            for namespace in namespaces if resource.namespaced else ("",):
+            # Only now: one that was made during the first write may have objects of before.
+            for namespace in namespaces.all() if resource.namespaced else ("",):
                 async for path in self._paths(call, resource, namespace):
                     await self._write(call, path)
         return state
