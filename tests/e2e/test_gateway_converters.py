@@ -71,10 +71,15 @@ def hook(
 ) -> Iterator[Hook]:
     """Run a converter behind a Service of the tenant."""
     with listening(tmp_path_factory.mktemp("hook") / "tls", {"/convert": converted}) as own:
-        spec = {"ports": [{"name": "https", "port": 443, "targetPort": own.port}]}
-        alice.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
-        publish_pod(cluster.admin, "quail-default", "hook", "https", own.port)
+        serve(cluster, alice, "quail", own)
         yield own
+
+
+def serve(cluster: GatewayCluster, api: Api, tenant: str, hook: Hook) -> None:
+    """Publish the converter as a Service of an LCluster."""
+    spec = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
+    api.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
+    publish_pod(cluster.admin, f"{tenant}-default", "hook", "https", hook.port)
 
 
 def converted(request: Object) -> Object:
@@ -331,9 +336,7 @@ def test_objects_of_another_lcluster_do_not_stop_a_conversion(
     """One foreign object, and no list of the kind was converted; nor did its LCluster ever go."""
     lclusters.make("heron", "alice", sudoers=("alice",))
     heron = lclusters.resident("heron", "alice").api.acting("alice", "system:masters")
-    spec = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
-    heron.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
-    publish_pod(cluster.admin, "heron-default", "hook", "https", hook.port)
+    serve(cluster, heron, "heron", hook)
     heron.create(DEFINITIONS, definition("nests", "v1", hook.client("default", "hook", "/convert")))
     store(heron, "nests", "own", size=3)
     cuckoo = {
@@ -356,12 +359,15 @@ def test_objects_of_another_lcluster_do_not_stop_a_conversion(
 
 
 def test_answers_that_the_api_server_does_not_take_stop_no_deletion_of_a_namespace(
-    cluster: GatewayCluster, alice: Api, hook: Hook
+    cluster: GatewayCluster, lclusters: LClusters, hook: Hook
 ) -> None:
     """A webhook that answered what it was sent failed for the API server, not for the gateway.
 
-    So it was never marked.
+    So it was never marked. It is the first of its LCluster: after others it were held for longer.
     """
+    lclusters.make("siskin", "alice", sudoers=("alice",))
+    alice = lclusters.resident("siskin", "alice").api.acting("alice", "system:masters")
+    serve(cluster, alice, "siskin", hook)
     hook.answers["/same"] = lambda request: {
         "convertedObjects": request["objects"],
         "result": {"status": "Success"},
