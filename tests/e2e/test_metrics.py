@@ -229,6 +229,19 @@ def test_a_release_without_a_ledger_has_no_ledger_alerts(cluster: Cluster) -> No
     assert not [alert["alert"] for alert in found if "lnamespace_ledger" in alert["expr"]]
 
 
+def test_only_a_gateway_that_the_chart_deploys_is_missed_by_an_alert(cluster: Cluster) -> None:
+    """One that runs elsewhere may be scraped elsewhere: its alert would fire for ever."""
+    on = ("gateway.enabled=true", "gateway.host=lclusters.example.com")
+    values: dict[tuple[str, ...], bool] = {
+        (): False,
+        on: True,
+        (*on, "gateway.deploy=false"): False,
+    }
+    for flags, expected in values.items():
+        alerts = [alert["alert"] for alert in rules(cluster, *flags)[0]["rules"]]
+        assert ("LNamespaceGatewayDown" in alerts) == expected, flags
+
+
 @pytest.mark.skipif(
     "LNAMESPACE_PROMTOOL" not in os.environ,
     reason="building Prometheus' promtool takes minutes: make alerts",
