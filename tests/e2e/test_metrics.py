@@ -239,7 +239,7 @@ def test_only_a_gateway_that_the_chart_deploys_is_missed_by_an_alert(cluster: Cl
     }
     for flags, expected in values.items():
         alerts = [alert["alert"] for alert in rules(cluster, *flags)[0]["rules"]]
-        assert ("LNamespaceGatewayDown" in alerts) == expected, flags
+        assert ("LNamespaceGatewayDown" in alerts) is expected, flags
 
 
 @pytest.mark.skipif(

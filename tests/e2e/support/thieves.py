@@ -25,6 +25,7 @@ from tests.e2e.support.api import (
     rbac_path,
 )
 from tests.e2e.support.cluster import LEDGER_ACCOUNT, SERVICE_ACCOUNT, WEBHOOK_ACCOUNT
+from tests.e2e.support.gateway import GATEWAY_ACCOUNT
 from tests.e2e.support.instances import Instance
 from tests.e2e.support.people import Person
 from tests.e2e.support.tenants import manifest
@@ -51,16 +52,21 @@ class Asked:
 
 
 @contextmanager
-def asking(instance: Instance, mallory: Person) -> Iterator[Asked]:
-    """Send requests from several threads while the block runs."""
+def asking(
+    instance: Instance, mallory: Person, stolen: Mapping[str, Mapping[str, Ask]] | None = None
+) -> Iterator[Asked]:
+    """Send requests from several threads while the block runs.
+
+    ``stolen`` are those by each ServiceAccount; None means those that every release has.
+    """
     asked, done = Asked(), threading.Event()
     thieves = [
         threading.Thread(target=_ask, args=(lambda: mallory.api, asks, asked, done))
         for asks in (_forged(instance), _forged(instance))
     ]
-    for account, asks in _stolen(instance).items():
+    for account, tried in (stolen or _stolen(instance)).items():
         token = Token(instance, account)
-        thieves.append(threading.Thread(target=_ask, args=(token.api, asks, asked, done)))
+        thieves.append(threading.Thread(target=_ask, args=(token.api, tried, asked, done)))
     with ExitStack() as stack:
         for thief in thieves:
             thief.start()
@@ -170,6 +176,26 @@ def _stolen(instance: Instance) -> dict[str, dict[str, Ask]]:
     }
 
 
+def gateway_thieves() -> dict[str, dict[str, Ask]]:
+    """Try what a thief of a token may not that has rights with the gateway only, by dry runs."""
+    everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+
+    def role(api: Api) -> Object:
+        return _try(api, rbac_path("clusterroles"), "ClusterRole", "thief", rules=everything)
+
+    def namespace(api: Api) -> Object:
+        return _try(api, "/api/v1/namespaces", "Namespace", "thief")
+
+    def service(api: Api) -> Object:
+        spec = {"clusterIP": "None", "ports": [{"port": 443}]}
+        return _try(api, ns_path("default", "services"), "Service", "thief", spec=spec)
+
+    return {
+        GATEWAY_ACCOUNT: {"role of no LCluster": role, "namespace of no LCluster": namespace},
+        SERVICE_ACCOUNT: {"service of no LCluster": service},
+    }
+
+
 def _as_controller(instance: Instance) -> dict[str, Ask]:
     everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
     me = {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": instance.namespace}
@@ -255,6 +281,6 @@ def _record(
 
 
 def _try(api: Api, path: str, kind: str, name: str, **rest: Any) -> Object:
-    version = "v1" if kind == "Namespace" else RBAC.removeprefix("/apis/")
+    version = "v1" if kind in ("Namespace", "Service") else RBAC.removeprefix("/apis/")
     body = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **rest}
     return api.create(path, body, dryRun="All")
