@@ -19,8 +19,9 @@ from tests.e2e.support.api import (
     refusal,
     unless,
 )
+from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.filling import DEFINITIONS, change
-from tests.e2e.support.gateway import GatewayCluster, LClusters
+from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
 
@@ -223,3 +224,73 @@ def own_words(root: Api, plural: str, marked: Object) -> None:
     for operation in ({"op": "remove", "path": path}, earlier):
         status = f"{definition_path(plural)}/status"
         assert "SchemasWithheld" in refusal(root.patch, status, [operation], kind=JSON_PATCH)
+
+
+LATE = "9999-12-31T23:59:59-10:00"
+"""A time that is read, and that is written as 10000-01-01T09:59:59Z, which is not."""
+UNREADABLE = {
+    "manager": "a",
+    "operation": "Update",
+    "apiVersion": "v1",
+    "time": LATE,
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:metadata": {"f:labels": {}}},
+}
+
+
+def test_no_definition_has_a_time_that_nobody_can_read(cluster: GatewayCluster, root: Api) -> None:
+    """By one such definition nobody could list any of the cluster, nor make or delete one."""
+    made = definition("bells", "v1")
+    root.create(DEFINITIONS, made)
+    path = definition_path("bells")
+    eventually(lambda: unless("NotFound", root.get, path_of("bells", "v1")))
+    condition = {"type": "Mine", "status": "True", "reason": "A", "lastTransitionTime": LATE}
+    managed = {"metadata": {"managedFields": [UNREADABLE]}}
+    first = "/metadata/managedFields/0/time"
+    operations: tuple[Object, ...] = (
+        {"op": "add", "path": "/status/conditions/-", "value": condition},
+        {"op": "add", "path": "/status/conditions/0/lastTransitionTime", "value": LATE},
+        {"op": "replace", "path": first, "value": LATE},
+        {"op": "add", "path": "/metadata/managedFields/-", "value": UNREADABLE},
+    )
+    for where in (path, f"{path}/status"):
+        for body in (managed, {"status": {"conditions": [condition]}}):
+            assert "in UTC" in refusal(root.patch, where, body, status=422)
+        for each in operations:
+            told = refusal(root.patch, where, [each], status=422, kind=JSON_PATCH)
+            assert "in UTC" in told
+        copied = [{"op": "copy", "from": "/metadata/annotations/late", "path": first}]
+        assert "instead" in refusal(root.patch, where, copied, status=422, kind=JSON_PATCH)
+    other = definition("gavels", "v1")
+    other["metadata"] |= managed["metadata"]
+    assert "in UTC" in refusal(root.create, DEFINITIONS, other, status=422)
+    # The stored managed fields stay, whatever an update says.
+    found = root.get(path)
+    found["metadata"] |= managed["metadata"]
+    root.replace(path, found)
+    thief = Api(cluster.token(RELEASE_NAMESPACE, GATEWAY_ACCOUNT))
+    above = f"{DEFINITIONS}/bells.{TENANT}-{GROUP}/status"
+    assert "a year" in refusal(thief.patch, above, [operations[0]], kind=JSON_PATCH)
+    cluster.admin.get(DEFINITIONS)
+
+
+def test_a_value_that_was_no_object_stops_no_deletion_of_a_namespace(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """It was stored before the only version of the kind said that the value is an object."""
+    made = embedding("flutes")
+    made["spec"]["versions"] = made["spec"]["versions"][1:]
+    root.create(DEFINITIONS, made)
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Flute", "metadata": {"name": "one"}}
+    eventually(
+        lambda: unless(
+            "NotFound", root.create, path_of("flutes", "v1"), body | {"x": {"metadata": 7}}
+        )
+    )
+    held = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["x"]
+    held["x-kubernetes-embedded-resource"] = True
+    change(root, made)
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "dunlin"}})
+    cluster.admin.delete(f"{NAMESPACES}/dunlin")
+    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/dunlin") is None, 120)
+    assert eventually(lambda: withheld(root, "flutes"))

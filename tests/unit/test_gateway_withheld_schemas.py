@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
-from lnamespace.gateway.tenants.differing_schemas import DifferingSchemas
+from lnamespace.gateway.tenants.embedding_schemas import EmbeddingSchemas
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition, PartReader
 from lnamespace.gateway.tenants.withheld_schemas import HELD, LOOK, WithheldSchemas
@@ -79,7 +79,7 @@ class Platform:
         view = replace(ACME, resources=ResourceTable((CARTS, tills)))
         self.tenant = ServedTenant(cluster, view, {})
         self.tenant.namespaces.add("acme-default", terminating=False)
-        self.differing = DifferingSchemas(LABEL)
+        self.embedding = EmbeddingSchemas(LABEL)
         self.schemas = WithheldSchemas(
             cast(Any, self), cast(Any, self), cast(Any, self.client), lambda: self.clock
         )
@@ -94,11 +94,11 @@ class Platform:
     def put(self, found: Any) -> None:
         self.there[found["metadata"]["name"]] = found
         item = PartReader(LABEL).definition(msgspec.json.encode(found))
-        self.differing.change(item, KeptDefinition.of(item).state)
+        self.embedding.change(item, KeptDefinition.of(item).state)
 
     def remove(self, plural: str) -> None:
         found = self.there.pop(f"{plural}.{GROUP}")
-        self.differing.change(PartReader(LABEL).definition(msgspec.json.encode(found)), None)
+        self.embedding.change(PartReader(LABEL).definition(msgspec.json.encode(found)), None)
 
     async def send(self, _: str, target: str, *__: object) -> Answer:
         self.listed.append(target.partition("?")[0].rpartition("/")[2])

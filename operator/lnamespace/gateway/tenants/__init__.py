@@ -17,7 +17,7 @@
   :mod:`~lnamespace.gateway.tenants.listed_kinds` says so;
   :mod:`~lnamespace.gateway.tenants.unconverted_kinds`: those that nobody converts now.
 - :mod:`~lnamespace.gateway.tenants.withheld_schemas`: withholds schemas for which a kind cannot be
-  listed, of those that :mod:`~lnamespace.gateway.tenants.differing_schemas` knows.
+  listed, of those that :mod:`~lnamespace.gateway.tenants.embedding_schemas` knows.
 - :mod:`~lnamespace.gateway.tenants.definition_patches`: patches of definitions, which may be full.
 - :mod:`~lnamespace.gateway.tenants.conversion_clients`: renews the CA and the key by which the
   API server asks the gateway to convert.

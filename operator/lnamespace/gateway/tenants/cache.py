@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from lnamespace.errors import ModelError
 from lnamespace.gateway.discovery.upstream_discovery import UpstreamDiscovery
-from lnamespace.gateway.tenants.differing_schemas import DifferingSchemas
+from lnamespace.gateway.tenants.embedding_schemas import EmbeddingSchemas
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.totals import read_used
@@ -68,7 +68,7 @@ class Tenants:
         self._stale_tenants: set[str] = set()
         self._parts = PartReader(names.lcluster_label)
         self._rbac_budget = RbacBudget()
-        self.differing = DifferingSchemas(names.lcluster_label)
+        self.embedding = EmbeddingSchemas(names.lcluster_label)
         self.discovery = UpstreamDiscovery(upstream, self._renew_views)
         self._stores: dict[str, Store[WatchedObject]] = {}
         self._views = ViewBuilder(
@@ -266,7 +266,7 @@ class Tenants:
         if tenant := self._views.unconverted.change(old, new):
             self._renew_soon(tenant)
         if item := new or old:
-            self.differing.change(item, KeptDefinition.of(new).state if new else None)
+            self.embedding.change(item, KeptDefinition.of(new).state if new else None)
         self.discovery.request_refresh()
 
     def _rbac_changed(

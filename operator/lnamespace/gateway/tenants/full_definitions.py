@@ -16,7 +16,7 @@ import msgspec
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
-from lnamespace.gateway.tenants.differing_schemas import WITHHELD
+from lnamespace.gateway.tenants.embedding_schemas import WITHHELD
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client

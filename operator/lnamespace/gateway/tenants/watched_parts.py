@@ -19,11 +19,11 @@ from lnamespace.gateway.tenants.conversion_paths import (
     read_client,
     read_conversion,
 )
-from lnamespace.gateway.tenants.differing_schemas import SchemaState, read_withheld
+from lnamespace.gateway.tenants.embedding_schemas import SchemaState, read_withheld
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
-from lnamespace.translate.objects.confinement.embedded_objects import embeds_differently
+from lnamespace.translate.objects.confinement.embedded_objects import embeds_objects
 from lnamespace.translate.objects.confinement.schema_sizes import schemas_of
 from lnamespace.translate.objects.default_classes import DEFAULT_MARKS
 
@@ -69,7 +69,7 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     client
         How the API server asks the gateway to convert its objects.
     state
-        Whether its schemas differ, or are withheld.
+        Whether its schemas embed objects, or are withheld.
     """
 
     marked: str = ""
@@ -112,7 +112,7 @@ class PartReader:
 
     label: str
     _counted: dict[_VersionedMeta, tuple[int, bool]] = field(default_factory=dict)
-    """The size of the schemas of definitions, and whether they differ.
+    """The size of the schemas of definitions, and whether they embed objects.
 
     Labels change more often, and a size takes 30 ms.
     """
@@ -127,14 +127,14 @@ class PartReader:
         item = self.metadata(raw)
         # Those of the platform nobody bounds.
         version = _versioned(raw).metadata
-        size, differ = self._schemas(raw, version) if self.label in item.labels else (0, False)
+        size, embeds = self._schemas(raw, version) if self.label in item.labels else (0, False)
         kept = KeptDefinition(
             read_mark(raw),
             size,
             read_conversion(raw),
             version.generation,
             read_client(raw),
-            SchemaState(differ, read_withheld(raw)),
+            SchemaState(embeds, read_withheld(raw)),
         )
         return replace(item, raw=encode(kept))
 
@@ -142,7 +142,7 @@ class PartReader:
         if version not in self._counted:
             if len(self._counted) >= _COUNTED:
                 self._counted.clear()
-            self._counted[version] = schemas_of(raw) or 0, embeds_differently(raw)
+            self._counted[version] = schemas_of(raw) or 0, embeds_objects(raw)
         return self._counted[version]
 
     def shared_class(self, raw: bytes | Raw) -> WatchedObject:

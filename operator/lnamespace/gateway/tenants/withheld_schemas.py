@@ -1,9 +1,9 @@
 """Withhold schemas for which nobody can list a kind of a tenant (decision 0069).
 
-Kubernetes lists every kind before a Namespace is gone. Where a value is an object of its own in one
-version alone (``x-kubernetes-embedded-resource``), and in an object it is none, no list in that
-version succeeds. Then every version has a schema for whatever there is, and its tenant can write no
-other for some hours.
+Kubernetes lists every kind before a Namespace is gone. Where a value is an object of its own in a
+version (``x-kubernetes-embedded-resource``), and was stored when it was none, or is stored in a
+version in which it is none, no list in that version succeeds. Then every version has a schema for
+whatever there is, and its tenant can write no other for some hours.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
-from lnamespace.gateway.tenants.differing_schemas import WITHHELD, SchemaState, WithheldDefinition
+from lnamespace.gateway.tenants.embedding_schemas import WITHHELD, SchemaState, WithheldDefinition
 from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import decode
@@ -30,7 +30,7 @@ from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 
 EVERY = 5.0
 LOOK = 30.0
-"""Seconds between two lists of a kind whose schemas differ."""
+"""Seconds between two lists of a kind whose schemas embed objects."""
 HELD = 6 * 3600.0
 """Seconds for which schemas are withheld. So long no kind of the same LCluster is listed before."""
 _AT_ONCE = 4
@@ -38,8 +38,9 @@ _OF_VALUE = ": Invalid value: "
 """In what the API server says of a value that is no object; no webhook says it."""
 _OPEN = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 _MESSAGE = (
-    "no object could be listed in all versions, for x-kubernetes-embedded-resource stands in some "
-    "of them alone: spec.versions stays as it is for six hours, with schemas that allow anything"
+    "no object could be listed in all versions, for one has a value that is not what "
+    "x-kubernetes-embedded-resource says: spec.versions stays as it is for six hours, with schemas "
+    "that allow anything"
 )
 
 log = logging.getLogger(__name__)
@@ -101,34 +102,34 @@ class WithheldSchemas:
             while True:
                 for name, state in self._due():
                     group.create_task(self._look_at(name, state))
-                await self.tenants.differing.wait(EVERY)
+                await self.tenants.embedding.wait(EVERY)
 
     def _due(self) -> Iterator[tuple[str, SchemaState]]:
-        states, now = self.tenants.differing.states(), self.now()
+        states, now = self.tenants.embedding.states(), self.now()
         self._looked = {name: at for name, at in self._looked.items() if name in states}
         lately = {each: at for each, at in self._withheld.items() if now - at < HELD}
         there = (tenant_of_definition(name) for name, state in states.items() if state.withheld)
         self._withheld = dict.fromkeys(there, now) | lately
         for name, state in states.items():
-            waits = LOOK if state.differ and not self._at_once(name) else 0.0
+            waits = LOOK if state.embeds and not self._at_once(name) else 0.0
             if name not in self._busy and now - self._looked.get(name, float("-inf")) >= waits:
                 self._busy.add(name)
                 self._looked[name] = now
                 yield name, state
 
     def _at_once(self, name: str) -> bool:
-        """Return whether schemas that differ are withheld, as others of the same LCluster were."""
+        """Return whether they are withheld without a list, as others of the same LCluster were."""
         return tenant_of_definition(name) in self._withheld
 
     async def _look_at(self, name: str, state: SchemaState) -> None:
         try:
-            if not state.differ:
+            if not state.embeds:
                 await self._release(name, state)
             elif self._at_once(name) or await self._fails(name):
                 await self._withhold(name)
         except ClusterError as error:
             about = {"definition": name, "error": str(error)}
-            log.warning("a definition whose schemas differ was not looked at", extra=about)
+            log.warning("a definition that embeds objects was not looked at", extra=about)
         finally:
             self._busy.discard(name)
 
@@ -143,7 +144,7 @@ class WithheldSchemas:
     async def _withhold(self, name: str) -> None:
         """Write open schemas, and the condition by which the platform's policy keeps them.
 
-        Its tenant may write other ones in between: they differ, so these are not kept either.
+        Its tenant may write other ones in between: if they embed objects, they are not kept either.
         """
         self._withheld[tenant_of_definition(name)] = self.now()
         found = await self._read(name)

@@ -23,8 +23,9 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.printer_columns`: what ``kubectl get`` costs.
 - :mod:`~lnamespace.translate.objects.confinement.schema_defaults`: what defaults add to objects.
 - :mod:`~lnamespace.translate.objects.confinement.schema_sizes`: what schemas take of memory.
-- :mod:`~lnamespace.translate.objects.confinement.embedded_objects`: where versions differ in what
-  is an object.
+- :mod:`~lnamespace.translate.objects.confinement.definition_times`: times that nobody could read.
+- :mod:`~lnamespace.translate.objects.confinement.embedded_objects`: where a value is an
+  object of its own.
 - :mod:`~lnamespace.translate.objects.confinement.cel`: where expressions in CEL read names.
 - :mod:`~lnamespace.translate.objects.confinement.expressions`: CEL in the schemas of a
   tenant's own kinds.

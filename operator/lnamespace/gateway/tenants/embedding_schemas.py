@@ -1,4 +1,4 @@
-"""The definitions of tenants whose schemas differ in what is an object, or are withheld."""
+"""The definitions of tenants whose schemas embed objects, or are withheld."""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ class SchemaState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Parameters
     ----------
-    differ
-        Whether a value may be an object of its own in one version, and in another not.
+    embeds
+        Whether a value may be an object of its own in a version.
     withheld
         When they were withheld; empty if they are not.
     """
 
-    differ: bool = False
+    embeds: bool = False
     withheld: str = ""
 
 
@@ -61,7 +61,7 @@ def read_withheld(raw: bytes | Raw) -> str:
     return found[1] if found else ""
 
 
-class DifferingSchemas:
+class EmbeddingSchemas:
     """Such definitions of all tenants, by what watches show.
 
     Parameters
