@@ -6,6 +6,7 @@ Kubernetes lists all kinds before it deletes a Namespace, of whomever.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +17,14 @@ from tests.e2e.support.api import (
     Api,
     ApiError,
     Object,
+    ns_path,
     refusal,
     unless,
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.filling import DEFINITIONS, change
-from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters
+from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.hooks import listening, patched
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
 
@@ -29,6 +32,7 @@ TENANT = "avocet"
 GROUP = "org.example.com"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 NAMESPACES = "/api/v1/namespaces"
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
@@ -294,3 +298,38 @@ def test_a_value_that_was_no_object_stops_no_deletion_of_a_namespace(
     cluster.admin.delete(f"{NAMESPACES}/dunlin")
     eventually(lambda: cluster.admin.find(f"{NAMESPACES}/dunlin") is None, 120)
     assert eventually(lambda: withheld(root, "flutes"))
+
+
+def test_a_webhook_makes_no_object_that_nobody_can_read(
+    cluster: GatewayCluster, root: Api, tmp_path: Path
+) -> None:
+    """Its kind could be listed in no version and by no schema, nor be deleted."""
+    written = [UNREADABLE | {"apiVersion": f"{GROUP}/v1"}]
+    labelled = {"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}
+    late = {"op": "add", "path": "/metadata/managedFields", "value": written}
+    copied = {"op": "copy", "from": "/size", "path": "/metadata/managedFields/0/time"}
+    answer = patched(labelled, late, copied)
+    with listening(tmp_path / "tls", {"/mutate": lambda _: answer}) as hook:
+        root.create(NAMESPACES, {"metadata": {"name": "hooks"}})
+        service = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
+        root.create(ns_path("hooks", "services"), {"metadata": {"name": "hook"}, "spec": service})
+        publish_pod(cluster.admin, f"{TENANT}-hooks", "hook", "https", hook.port)
+        root.create(DEFINITIONS, definition("cymbals", "v1"))
+        eventually(lambda: unless("NotFound", root.get, path_of("cymbals", "v1")))
+        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["cymbals"]}
+        webhook = {
+            "name": "hook.example.com",
+            "clientConfig": hook.client("hooks", "hook", "/mutate"),
+            "rules": [rule | {"operations": ["CREATE"]}],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+        root.create(WEBHOOKS, {"metadata": {"name": "hook"}, "webhooks": [webhook]})
+        body = {"apiVersion": f"{GROUP}/v1", "kind": "Cymbal", "size": LATE}
+
+        def is_mutated() -> bool:
+            made = body | {"metadata": {"generateName": "one-"}}
+            return "labels" in root.create(path_of("cymbals", "v1"), made)["metadata"]
+
+        eventually(is_mutated)
+    assert root.get(path_of("cymbals", "v1"))["items"]

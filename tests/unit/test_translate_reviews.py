@@ -159,6 +159,22 @@ def test_the_patch_of_a_webhook_is_checked_like_a_patch_of_the_tenant() -> None:
     assert "patch" not in stolen
 
 
+@pytest.mark.parametrize("path", ["", "/metadata"])
+def test_a_webhook_changes_no_managed_fields(path: str) -> None:
+    """The API server stored a time that it could not read, and nobody could list the kind."""
+    read, _ = review(POD)
+    metadata = {"name": "web", "managedFields": [{"time": "9999-12-31T23:59:59-10:00"}]}
+    whole = {"op": "replace", "path": path, "value": metadata if path else {"metadata": metadata}}
+    late = {"op": "add", "path": "/metadata/managedFields/0/time", "value": "9999"}
+    copied = {"op": "copy", "path": "/metadata/managedFields/0/time", "from": "/spec/nodeName"}
+    label = {"op": "add", "path": "/metadata/labels/a", "value": "b"}
+    response = answered(read, **patch(whole, late, copied, label))
+    first, *others = json.loads(base64.b64decode(response["patch"]))
+    assert "managedFields" not in json.dumps(first)
+    assert "web" in json.dumps(first)
+    assert others == [label]
+
+
 def test_a_webhook_response_cannot_set_audit_annotations() -> None:
     read, _ = review(POD)
     response = answered(read, auditAnnotations={"a": "b"}, warnings=["mind the gap"])

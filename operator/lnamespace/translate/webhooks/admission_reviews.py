@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from lnamespace.kube.json_pointer import keys_of
 from lnamespace.kube.media_types import JSON_PATCH
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.bodies.answers import AnswerTranslator
@@ -28,6 +29,7 @@ from lnamespace.translate.webhooks.review_bodies import decoded, envelope, read_
 
 _ANSWERED = ("uid", "allowed", "status", "warnings")
 """Members of an answer that are kept. Annotations would enter the platform's audit log."""
+_MANAGED = ("metadata", "managedFields")
 
 
 class _AdmissionRequest(msgspec.Struct, frozen=True, rename="camel"):
@@ -100,6 +102,7 @@ class AdmissionReview:
         if self.request.resource.group_resource == CRDS and schemas_after(above, 0):
             # Only what the gateway itself sends is counted for the LCluster.
             raise bad_request("webhooks add nothing to the schemas of a definition")
+        above = _leaving_managed_fields(above)
         return {"patchType": response.patch_type or "", "patch": base64.b64encode(above).decode()}
 
 
@@ -111,6 +114,25 @@ def _refuse_other_than_metadata(patch: bytes) -> None:
     operations = decoded(patch, list[_PatchOperation])
     if not all(each.path.startswith("/metadata/") for each in operations):
         raise bad_request("webhooks change no rules, roles and subjects")
+
+
+def _leaving_managed_fields(patch: bytes) -> bytes:
+    """Return a patch in upstream spelling that changes no managed fields: no webhook needs that.
+
+    Of custom resources the API server stores what a webhook says there as it is. By the time
+    ``9999-12-31T23:59:59-10:00`` it could read no object of the kind any more, and no version or
+    schema helped: it shows times in UTC, with a year of five digits, and reads them twice.
+    """
+    if _MANAGED[-1].encode() not in patch:
+        return patch
+    operations = decoded(patch, list[dict[str, Any]])
+    kept = [each for each in operations if keys_of(each["path"])[: len(_MANAGED)] != _MANAGED]
+    for each in kept:
+        path, value = keys_of(each["path"]), each.get("value")
+        metadata = value.get("metadata") if path == () and isinstance(value, dict) else value
+        if path in ((), _MANAGED[:1]) and isinstance(metadata, dict):
+            metadata.pop(_MANAGED[-1], None)
+    return msgspec.json.encode(kept)
 
 
 def read_admission_review(body: bytes, view: TenantView) -> AdmissionReview:
