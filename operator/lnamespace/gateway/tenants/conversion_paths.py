@@ -13,11 +13,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from lnamespace.gateway.tenants.definition_patches import (
-    Operation,
-    patch_definition,
-    read_definition,
-)
+from lnamespace.errors import NotFound
+from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
+from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.webhook_routes import WebhookPath, with_verbatim
@@ -152,11 +150,14 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await read_definition(client, name, asked_definition)
-    changed = with_verbatim(found.path, verbatim=verbatim) if found else ""
-    if found is None or changed == found.path:
+    try:
+        path = CUSTOM_RESOURCE_DEFINITION.path(name)
+        found = decode(asked_definition, await client.get(path))
+    except NotFound:
         return
-    path = CUSTOM_RESOURCE_DEFINITION.path(name)
+    changed = with_verbatim(found.path, verbatim=verbatim)
+    if changed == found.path:
+        return
     operation: Operation = {
         "op": "replace",
         "path": f"{WEBHOOK_CLIENT}/service/path",
