@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lnamespace.errors import ClusterError, NotFound
+from lnamespace.errors import ClusterError
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_paths import (
     CERTIFICATE,
@@ -21,8 +21,11 @@ from lnamespace.gateway.tenants.conversion_paths import (
     asked_definition,
     digest_of,
 )
-from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
-from lnamespace.kube.answers import decode
+from lnamespace.gateway.tenants.definition_patches import (
+    Operation,
+    patch_definition,
+    read_definition,
+)
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.webhook_routes import WebhookPath
@@ -53,11 +56,10 @@ async def renew(client: Client, outdated: OutdatedClient, authority: str) -> Non
     ClusterError
         The API server does not answer or refuses.
     """
-    path = CUSTOM_RESOURCE_DEFINITION.path(outdated.name)
-    try:
-        found = decode(asked_definition, await client.get(path))
-    except NotFound:
+    found = await read_definition(client, outdated.name, asked_definition)
+    if found is None:
         return
+    path = CUSTOM_RESOURCE_DEFINITION.path(outdated.name)
     operations = _renewed(found, outdated.key, authority)
     if await patch_definition(client, path, found.metadata.resource_version, operations):
         about = {"definition": outdated.name}

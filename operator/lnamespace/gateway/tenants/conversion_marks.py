@@ -14,9 +14,12 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Raw
 
-from lnamespace.errors import NotFound
-from lnamespace.gateway.tenants.definition_patches import FORGOTTEN, Operation, patch_definition
-from lnamespace.kube.answers import decode
+from lnamespace.gateway.tenants.definition_patches import (
+    FORGOTTEN,
+    Operation,
+    patch_definition,
+    read_definition,
+)
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -101,7 +104,7 @@ async def mark(client: Client, name: str, why: str) -> None:
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await _read(client, name)
+    found = await read_definition(client, name, _definition)
     present = found and found.terminating
     if found is None or (present and present[1].status == "True"):
         return  # it is marked, or the API server has marked it for its deletion
@@ -117,7 +120,7 @@ async def unmark(client: Client, name: str) -> None:
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await _read(client, name)
+    found = await read_definition(client, name, _definition)
     if found and found.mark and found.terminating and not found.metadata.deletion_timestamp:
         removed = {"op": "remove", "path": f"/status/conditions/{found.terminating[0]}"}
         operations = [removed, *_reserve_of(found)]
@@ -134,7 +137,7 @@ async def make_room(client: Client, name: str) -> bool:
     ClusterError
         The API server does not answer or refuses, or there is nothing that could go.
     """
-    found = await _read(client, name)
+    found = await read_definition(client, name, _definition)
     if found is None or found.metadata.deletion_timestamp:
         return False
     operations = [*_room_in(found), _marked(found, _SHORT)]
@@ -183,13 +186,6 @@ def _message(why: str) -> str:
 
 def _path(name: str) -> str:
     return CUSTOM_RESOURCE_DEFINITION.path(name)
-
-
-async def _read(client: Client, name: str) -> _MarkedDefinition | None:
-    try:
-        return decode(_definition, await client.get(_path(name)))
-    except NotFound:
-        return None
 
 
 async def _patch_status(

@@ -13,9 +13,11 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from lnamespace.errors import NotFound
-from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
-from lnamespace.kube.answers import decode
+from lnamespace.gateway.tenants.definition_patches import (
+    Operation,
+    patch_definition,
+    read_definition,
+)
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.webhook_routes import WebhookPath, with_verbatim
@@ -150,14 +152,11 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
     ClusterError
         The API server does not answer or refuses.
     """
-    try:
-        path = CUSTOM_RESOURCE_DEFINITION.path(name)
-        found = decode(asked_definition, await client.get(path))
-    except NotFound:
+    found = await read_definition(client, name, asked_definition)
+    changed = with_verbatim(found.path, verbatim=verbatim) if found else ""
+    if found is None or changed == found.path:
         return
-    changed = with_verbatim(found.path, verbatim=verbatim)
-    if changed == found.path:
-        return
+    path = CUSTOM_RESOURCE_DEFINITION.path(name)
     operation: Operation = {
         "op": "replace",
         "path": f"{WEBHOOK_CLIENT}/service/path",

@@ -1,19 +1,38 @@
-"""Patches of tenants' CustomResourceDefinitions by the gateway itself.
+"""Reads and patches of tenants' CustomResourceDefinitions by the gateway itself.
 
 Tenants write them at the same time, and may have filled them up to what etcd takes.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from lnamespace.errors import Conflict, NoRoom, NotFound
+from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 
 Operation = dict[str, Any]
+D = TypeVar("D")
 
 FORGOTTEN: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
 """One empty entry is how a client forgets who owns which field."""
+
+
+async def read_definition(client: Client, name: str, decoder: msgspec.json.Decoder[D]) -> D | None:
+    """Return what a decoder reads of a definition; None if there is none.
+
+    Raises
+    ------
+    ClusterError
+        The API server does not answer or refuses.
+    """
+    try:
+        return decode(decoder, await client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
+    except NotFound:
+        return None
 
 
 async def patch_definition(

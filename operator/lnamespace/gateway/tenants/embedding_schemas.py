@@ -9,6 +9,8 @@ from msgspec import Raw
 from lnamespace.gateway.tenants.namespaces import WatchedObject
 from lnamespace.runtime.lifecycle import wait_at_most
 
+OPEN_SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+"""The schema of a version in which everything is stored and shown."""
 WITHHELD = "SchemasWithheld"
 """The type of the condition of a definition that has other schemas than its tenant wrote."""
 

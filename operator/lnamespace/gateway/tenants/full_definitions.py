@@ -16,7 +16,7 @@ import msgspec
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
-from lnamespace.gateway.tenants.embedding_schemas import WITHHELD
+from lnamespace.gateway.tenants.embedding_schemas import OPEN_SCHEMA, WITHHELD
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
@@ -34,7 +34,6 @@ CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating", WITH
 
 ``Terminating`` is also the platform's mark, which a definition may have in place of its reserve
 (:mod:`~lnamespace.gateway.tenants.conversion_marks`)."""
-_SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +164,7 @@ def _emptied(found: _FullDefinition, label: str) -> dict[str, Any]:
             "conversion": {"strategy": "None", "webhook": None},
             "versions": [
                 {"name": each.name, "served": each.served, "storage": each.storage}
-                | {"schema": _SCHEMA}
+                | {"schema": OPEN_SCHEMA}
                 for each in found.spec.versions
                 # Thousands of short ones had become longer than etcd takes.
                 if each.storage or each.name in stored

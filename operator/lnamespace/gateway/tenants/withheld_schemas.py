@@ -17,14 +17,22 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.errors import ClusterError, NotFound
+from lnamespace.errors import ClusterError
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
-from lnamespace.gateway.tenants.definition_patches import Operation, patch_definition
-from lnamespace.gateway.tenants.embedding_schemas import WITHHELD, SchemaState, WithheldDefinition
+from lnamespace.gateway.tenants.definition_patches import (
+    Operation,
+    patch_definition,
+    read_definition,
+)
+from lnamespace.gateway.tenants.embedding_schemas import (
+    OPEN_SCHEMA,
+    WITHHELD,
+    SchemaState,
+    WithheldDefinition,
+)
 from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 
@@ -36,7 +44,6 @@ HELD = 6 * 3600.0
 _AT_ONCE = 4
 _OF_VALUE = ": Invalid value: "
 """In what the API server says of a value that is no object; no webhook says it."""
-_OPEN = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 _MESSAGE = (
     "no object could be listed in all versions, for one has a value that is not what "
     "x-kubernetes-embedded-resource says: spec.versions stays as it is for six hours, with schemas "
@@ -173,16 +180,12 @@ class WithheldSchemas:
             await patch_definition(self.client, path, version, [removed])
 
     async def _read(self, name: str) -> _OpenedDefinition | None:
-        try:
-            path = CUSTOM_RESOURCE_DEFINITION.path(name)
-            return decode(_definition, await self.client.get(path))
-        except NotFound:
-            return None
+        return await read_definition(self.client, name, _definition)
 
 
 def _opened(path: str, version: _OpenedVersion) -> Iterator[Operation]:
-    if version.schema != _OPEN:
-        yield {"op": "replace", "path": f"{path}/schema", "value": _OPEN}
+    if version.schema != OPEN_SCHEMA:
+        yield {"op": "replace", "path": f"{path}/schema", "value": OPEN_SCHEMA}
     if version.selectable_fields is not None:
         yield {"op": "remove", "path": f"{path}/selectableFields"}
 
