@@ -598,3 +598,18 @@ def test_deeply_nested_managed_fields_of_a_namespace_are_refused(name: str, sudo
     """The API server takes 10,000 levels, and the watch stopped at more than 1,000."""
     deepest = deepest_managed_fields(sudo.get(ns_path(name)))
     assert "managedFields and conditions" in refusal(sudo.send, "PUT", ns_path(name), deepest)
+
+
+def test_no_time_of_a_namespace_is_one_that_nobody_can_read(name: str, sudo: Api) -> None:
+    """No client in Go or Python could list Namespaces as JSON any more."""
+    late = "9999-12-31T23:59:59-10:00"
+    # What changes nothing but times is not written.
+    managed = sudo.get(ns_path(name))
+    managed["metadata"]["labels"]["team"] = "late"
+    managed["metadata"][MANAGED] = [each | {"time": late} for each in managed["metadata"][MANAGED]]
+    assert "a year of four digits" in refusal(sudo.replace, ns_path(name), managed)
+    condition = {"type": "Mine", "status": "True"}
+    status = f"{ns_path(name)}/status"
+    late_condition = {"status": {"conditions": [condition | {"lastTransitionTime": late}]}}
+    assert "a year of four digits" in refusal(sudo.patch, status, late_condition)
+    sudo.patch(status, {"status": {"conditions": [condition]}})

@@ -243,6 +243,31 @@ def test_a_webhook_configuration_reads_back_unchanged_and_can_be_patched(
         alice.delete(f"{VALIDATING}/hook")
 
 
+def test_a_webhook_is_asked_about_a_kind_that_is_defined_after_it(alice: Api, hook: Hook) -> None:
+    """An operator installs both together; the webhook was never asked, without a word."""
+    group, kinds = "late.example.com", "/apis/late.example.com/v1/namespaces/default/lutes"
+    hook.answers["/late"] = lambda _: {"allowed": False, "status": {"message": "asked late"}}
+    client = hook.client("hooks", "hook", "/late")
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    made = configuration(client, rules=[rule])
+    made["metadata"]["name"] = "late"
+    alice.create(VALIDATING, made)
+    assert alice.get(f"{VALIDATING}/late")["webhooks"][0]["rules"][0]["apiGroups"] == [group]
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    spec = {
+        "group": group,
+        "scope": "Namespaced",
+        "names": {"plural": "lutes", "singular": "lute", "kind": "Lute"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    alice.create(DEFINITIONS, {"metadata": {"name": f"lutes.{group}"}, "spec": spec})
+    one = {"apiVersion": f"{group}/v1", "kind": "Lute", "metadata": {"generateName": "one-"}}
+    eventually(lambda: unless("NotFound", alice.get, kinds))
+    assert "asked late" in refusal(alice.create, kinds, one, status=400)
+    alice.delete(f"{VALIDATING}/late")
+    alice.delete(f"{DEFINITIONS}/lutes.{group}")
+
+
 def test_a_conversion_webhook_converts_the_tenants_custom_resource(alice: Api, hook: Hook) -> None:
     hook.answers["/convert"] = converted
     alice.create(DEFINITIONS, definition(hook.client("hooks", "hook", "/convert")))

@@ -259,7 +259,11 @@ def test_writes_of_published_objects_are_refused(method: str, path: str) -> None
 ISSUERS = ResourceType(
     "platform.example.org", "issuers", "Issuer", namespaced=False, policy=ServingPolicy.SHARED
 )
-ISSUER = replace(ACME, published={ISSUERS.group_resource: frozenset({"main"})})
+ISSUER = replace(
+    ACME,
+    published={ISSUERS.group_resource: frozenset({"main"})},
+    platform_groups=frozenset({ISSUERS.group}),
+)
 
 
 @pytest.mark.parametrize("name", ["other", "acme-other", "acme-main"])

@@ -194,4 +194,13 @@ whose it is. */}}
 - expression: variables.recordsBytes <= 262144 || variables.recordsBytes <= variables.recordsBeforeBytes
   message: "the managedFields and conditions of the Namespace of {{ . }} may have at most 256 KiB"
   reason: Forbidden
+# The API server shows 9999-12-31T23:59:59-10:00 in UTC, by which no client in Go or Python can list Namespaces as JSON.
+- expression: >-
+    object == null
+    || ((!has(object.metadata.managedFields) || object.metadata.managedFields.all(m, !has(m.time) || string(m.time).size() == 20))
+    && (!has(object.status) || !has(object.status.conditions)
+      || object.status.conditions.all(c,
+        !has(c.lastTransitionTime) || c.lastTransitionTime == null || string(c.lastTransitionTime).size() == 20)))
+  message: "the managedFields and conditions of the Namespace of {{ . }} need times with a year of four digits in UTC"
+  reason: Forbidden
 {{- end }}

@@ -13,5 +13,6 @@
   :mod:`~lnamespace.translate.bodies.partial_objects`,
   :mod:`~lnamespace.translate.bodies.emptied_maps`.
 - :mod:`~lnamespace.translate.bodies.confined`: objects of confined kinds, decoded entirely.
+- :mod:`~lnamespace.translate.bodies.readable_times`: times that nobody could read.
 - :mod:`~lnamespace.translate.bodies.object_names`: names that only the gateway can check.
 """

@@ -16,6 +16,7 @@ from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
 from lnamespace.translate.bodies.confined import confined_up
 from lnamespace.translate.bodies.object_names import refuse_names
 from lnamespace.translate.bodies.patches import patch_up, unreadable
+from lnamespace.translate.bodies.readable_times import refuse_unreadable_times
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import (
     DELETE_OPTIONS,
@@ -71,14 +72,19 @@ def request_up(
     if not body or request.subresource in CONNECTIONS:
         return content_type, body
     media_type = media_type_of(content_type)
-    if request.verb == "patch":
-        check_text(media_type, body)
-        return content_type, patch_up(request, content_type, body, view, owned_by_others)
-    as_json = json_of_body(request, media_type, body)
     try:
-        return JSON, json_up(request, as_json, view)
+        if request.verb == "patch":
+            check_text(media_type, body)
+            above = patch_up(request, content_type, body, view, owned_by_others)
+        else:
+            content_type, above = (
+                JSON,
+                json_up(request, json_of_body(request, media_type, body), view),
+            )
+        refuse_unreadable_times(request, above)
     except (RecursionError, ValidationError) as error:
         raise unreadable(error) from error
+    return content_type, above
 
 
 def media_type_of(content_type: str) -> str:

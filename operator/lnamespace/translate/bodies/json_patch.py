@@ -12,6 +12,7 @@ from msgspec.json import Decoder, encode
 
 from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.translate.bodies.partial_objects import keeps_originals
+from lnamespace.translate.bodies.readable_times import refuse_carried_time
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import translation_context, translator_of
 from lnamespace.translate.objects.confinement import confine_operations, confines
@@ -188,6 +189,7 @@ class _PatchedObject:
     def _source(self, source: Pointer, target: _PointerTarget, tokens: Pointer) -> Pointer:
         """Return the source of a move or copy upstream; it must have the target's rule."""
         self._refuse_whole("move", source)
+        refuse_carried_time(tokens, source)
         found = self._resolve(source)
         maps = {source, tokens} & {LABELS, ANNOTATIONS}
         if found.selector or target.selector or maps or found.rule != target.rule:

@@ -158,8 +158,16 @@ class TenantView:
         return name[len(self.prefix) :] if own else None
 
     def group_up(self, group: str) -> str:
-        """Return an API group in upstream spelling."""
-        return self.prefix + group if group in self.resources.custom_groups else group
+        """Return an API group in upstream spelling.
+
+        A group that nobody serves is the tenant's too. An operator installs its webhooks together
+        with its definitions, before the gateway has seen these: in a rule with the group as it is
+        its webhook was never asked.
+        """
+        if group in self.resources.custom_groups:
+            return self.prefix + group
+        common = group in {"", "*"} or is_reserved_group(group) or group in self.platform_groups
+        return group if common else self.prefix + group
 
     def group_down(self, group: str) -> str | None:
         """Return an API group in tenant spelling; a group of the platform stays as it is."""

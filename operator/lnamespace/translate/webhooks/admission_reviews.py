@@ -18,6 +18,7 @@ from lnamespace.kube.media_types import JSON_PATCH
 from lnamespace.kube.resources import RBAC
 from lnamespace.translate.bodies.answers import AnswerTranslator
 from lnamespace.translate.bodies.patches import patch_up
+from lnamespace.translate.bodies.readable_times import refuse_unreadable_times
 from lnamespace.translate.names.acting_users import acts_for_tenant, user_info_down
 from lnamespace.translate.names.tenant_view import CRDS, TenantView
 from lnamespace.translate.objects.confinement.schema_sizes import schemas_after
@@ -103,6 +104,7 @@ class AdmissionReview:
             # Only what the gateway itself sends is counted for the LCluster.
             raise bad_request("webhooks add nothing to the schemas of a definition")
         above = _leaving_managed_fields(above)
+        refuse_unreadable_times(self.request, above)
         return {"patchType": response.patch_type or "", "patch": base64.b64encode(above).decode()}
 
 

@@ -15,7 +15,6 @@ from lnamespace.translate.objects.confinement.admission import (
 from lnamespace.translate.objects.confinement.certificates import MappedSigner
 from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS_RULES
 from lnamespace.translate.objects.confinement.definition_lists import BoundedDefinitionLists
-from lnamespace.translate.objects.confinement.definition_times import ReadableTimes
 from lnamespace.translate.objects.confinement.definitions import ConfinedDefinition
 from lnamespace.translate.objects.confinement.expressions import SchemaExpressions
 from lnamespace.translate.objects.confinement.namespaces import (
@@ -85,7 +84,6 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): (
         ConfinedDefinition(),
         BoundedDefinitionLists(),
-        ReadableTimes(),
         SchemaExpressions(),
         SimplePrinterColumns(),
         BoundedDefaults(),
