@@ -11,7 +11,7 @@ endif
 # What depends on the API server's version; the rest of the tests does not.
 VERSION_TESTS := $(addprefix tests/e2e/test_,$(addsuffix .py,oldest_kubectl vet story install_order helm \
 	bindings admission versions commands policies rights gateway gateway_clients gateway_comparison \
-	gateway_fences gateway_mine gateway_rbac gateway_retained lcluster_objects lclusters))
+	gateway_fences gateway_mine gateway_rbac gateway_retained lcluster_objects lclusters rbac_equality))
 
 # Images set it; each process would compile anew what it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.thorough
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 QUOTAS = "resourcequotas"
 GROUP_SUFFIX = "org.example.com"
+LABEL = "tenancy.loblaw.digital/lcluster"
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +95,10 @@ def converted(request: Object) -> Object:
     return {"convertedObjects": objects, "result": {"status": "Success"}}
 
 
-def definition(plural: str, stored: str, client: Object | None = None) -> Object:
-    """Return a namespaced kind that is stored in a version; in two versions if it is converted."""
+def definition(
+    plural: str, stored: str, client: Object | None = None, scope: str = "Namespaced"
+) -> Object:
+    """Return a kind that is stored in a version; in two versions if it is converted."""
     kind = plural.removesuffix("s").title()
     names = ("v1", "v2") if client else ("v1",)
     versions = [
@@ -104,7 +107,7 @@ def definition(plural: str, stored: str, client: Object | None = None) -> Object
     ]
     spec: Object = {
         "group": GROUP_SUFFIX,
-        "scope": "Namespaced",
+        "scope": scope,
         "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
         "versions": versions,
     }
@@ -119,7 +122,7 @@ def path_of(plural: str, version: str, namespace: str = "default", tenant: str =
 
 
 def store(api: Api, plural: str, name: str, version: str = "v1", **fields: object) -> Object:
-    """Create an object, once its kind is served."""
+    """Create an object in Namespace `default`, once its kind is served."""
     kind = plural.removesuffix("s").title()
     body: Object = {"apiVersion": f"{GROUP_SUFFIX}/{version}", "kind": kind}
     body |= {"metadata": {"name": name}, **fields}
@@ -244,6 +247,31 @@ def test_a_failing_converter_stops_no_deletion_of_a_namespace(
     one = alice.get(f"{path_of('harps', 'v2')}/one")
     assert (one["amount"], "labels" in one["metadata"]) == (3, False)
     eventually(lambda: condition(alice, "harps") is None, 180, "it stays marked")
+
+
+def test_a_cluster_scoped_kind_is_listed_whose_converter_fails(
+    cluster: GatewayCluster, alice: Api, hook: Hook
+) -> None:
+    """The garbage collector of Kubernetes 1.30 and 1.31 deleted nothing of anybody any more."""
+    own, above = (f"/apis/{each}{GROUP_SUFFIX}" for each in ("", "quail-"))
+    alice.create(DEFINITIONS, definition("suns", "v1", scope="Cluster"))
+    one = {"apiVersion": f"{GROUP_SUFFIX}/v1", "kind": "Sun", "metadata": {"name": "one"}}
+    eventually(lambda: unless("NotFound", alice.create, f"{own}/v1/suns", one | {"size": 3}))
+    client = hook.client("default", "hook", "/convert")
+    with broken(hook):
+        change(alice, definition("suns", "v2", client, scope="Cluster"))
+        refusal(eventually_failing, alice, f"{own}/v2/suns/one", status=500)
+        shown = f"{above}/v2/suns/quail-one"
+        marked = {UNCONVERTED: "v1", LABEL: "quail"}
+        eventually(lambda: is_labelled(cluster.admin, shown, marked), 120, "it cannot be listed")
+        words = "nobody changes or deletes it until the webhook converts again"
+        assert words in refusal(cluster.admin.patch, shown, {"size": 9})
+        assert words in refusal(cluster.admin.delete, shown)
+        assert "Terminating" in refusal(alice.get, f"{own}/v2/suns/one", status=500)
+        assert [each["size"] for each in alice.items(f"{own}/v1/suns")] == [3]
+    eventually(lambda: condition(alice, "suns") is None, 300, "it stays marked")
+    assert alice.get(f"{own}/v2/suns/one")["amount"] == 3
+    alice.delete(f"{own}/v2/suns/one")
 
 
 def test_an_lcluster_goes_whose_converter_fails(
@@ -460,11 +488,16 @@ def gone(admin: Api, path: str) -> bool:
 
 def is_unconverted(admin: Api, path: str) -> bool:
     """Return whether the API server has an object that nobody has converted."""
+    return is_labelled(admin, path, {UNCONVERTED: "v1"})
+
+
+def is_labelled(admin: Api, path: str, labels: Object) -> bool:
+    """Return whether an object can be read and has just these labels."""
     try:
         found = admin.get(path)
     except ApiError:
         return False
-    return bool(found["metadata"].get("labels") == {UNCONVERTED: "v1"})
+    return bool(found["metadata"].get("labels") == labels)
 
 
 def eventually_failing(api: Api, path: str) -> None:

@@ -1,10 +1,11 @@
 """Keep Kubernetes from waiting for kinds of tenants that cannot be listed (decision 0066).
 
-Kubernetes lists every kind before a namespace is gone, and its quota controller before it starts.
-A kind whose conversion webhook fails cannot be listed. It is marked as one of which nothing can be
-created; then its webhook is not asked any more, so that it can be listed, by Kubernetes alone: what
-nobody has converted is neither shown to its tenant nor written. From time to time it is tried
-whether the webhook converts again.
+Kubernetes lists every namespaced kind before a namespace is gone, and its quota controller before
+it starts; the garbage collector of 1.30 and 1.31 waits for every kind. A kind whose conversion
+webhook fails cannot be listed. It is marked as one of which nothing can be created; then its
+webhook is not asked any more, so that it can be listed, by Kubernetes alone: what nobody has
+converted is neither shown to its tenant nor written. From time to time it is tried whether the
+webhook converts again.
 """
 
 import asyncio
@@ -134,7 +135,7 @@ class FailingConverters:
         """Record that a webhook has failed to convert objects in some namespaces, or is slow."""
         name = tenant.view.crd_name_up(str(resource.group_resource))
         now = self.now()
-        if not resource.namespaced or now - self._sound.get(name, float("-inf")) < PATIENCE:
+        if now - self._sound.get(name, float("-inf")) < PATIENCE:
             return
         if not slow and name not in self._suspects and not self._patience(name):
             self._impatient.set()
@@ -154,7 +155,7 @@ class FailingConverters:
         """
         name = tenant.view.crd_name_up(str(resource.group_resource))
         now = self.now()
-        if resource.namespaced and now >= self._proven.get(name, now):
+        if now >= self._proven.get(name, now):
             self._suspects.setdefault(name, _Suspect(now, why=_NOT_TAKEN))
 
     async def run(self) -> None:

@@ -142,7 +142,7 @@ class WithheldSchemas:
 
     async def _fails(self, name: str) -> bool:
         found = find_kind(self.tenants, name)
-        if found is None or not found[1].namespaced:
+        if found is None:
             return False
         async with self._slots[found[0].name]:
             failure = await list_failure(self.upstream, *found)
