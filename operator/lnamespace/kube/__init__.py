@@ -20,5 +20,6 @@ In the order in which the modules build on each other:
 * :mod:`~lnamespace.kube.lease` - leader election.
 * :mod:`~lnamespace.kube.pages` - lists page by page, each of a bounded size.
 * :mod:`~lnamespace.kube.served` - requests for a kind in the version in which it is served.
+* :mod:`~lnamespace.kube.times` - times as the API writes them.
 * :mod:`~lnamespace.kube.backoff` - delays between tries.
 """

@@ -1,7 +1,6 @@
 """Answer access reviews and token reviews inside a tenant's cluster."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
@@ -13,6 +12,7 @@ from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.http.messages import Headers
 from lnamespace.kube.media_types import JSON
+from lnamespace.kube.times import present_time
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
@@ -53,7 +53,7 @@ class Reviewer:
         if resource == TOKEN_REVIEWS:
             await self._review_token(call, body, tenant, warnings)
             return True
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = present_time()
         found = ReviewAnswers(tenant.authorizer, user, now).answer(
             resource, request.namespace, body
         )

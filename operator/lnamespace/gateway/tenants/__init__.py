@@ -6,6 +6,7 @@
 - :mod:`~lnamespace.gateway.tenants.namespaces`: its namespaces, and its rights in them.
 - :mod:`~lnamespace.gateway.tenants.roles`: its Roles and bindings; pure.
 - :mod:`~lnamespace.gateway.tenants.watched_parts`: the parts of watched objects that are kept.
+- :mod:`~lnamespace.gateway.tenants.tenant_maps`: maps of each tenant, of those that have any.
 - :mod:`~lnamespace.gateway.tenants.default_classes`: its default classes, by what watches show.
 - :mod:`~lnamespace.gateway.tenants.totals`: its quotas over all namespaces.
 - :mod:`~lnamespace.gateway.tenants.object_counts`: how many objects it has, counted slowly.

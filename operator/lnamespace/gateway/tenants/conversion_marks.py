@@ -9,7 +9,6 @@ reserve, which a short mark takes the place of.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Raw
@@ -23,6 +22,7 @@ from lnamespace.gateway.tenants.definition_patches import (
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.times import present_time
 from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE
 
 TYPE = "Terminating"
@@ -90,6 +90,11 @@ def tenant_of_definition(name: str) -> str:
     return name.partition(".")[2].partition("-")[0]
 
 
+def log_fields(name: str) -> dict[str, str]:
+    """Return the fields of a log message about a definition."""
+    return {"lcluster": tenant_of_definition(name), "definition": name}
+
+
 def read_mark(raw: bytes | Raw) -> str:
     """Return when a definition was marked; empty if it is not."""
     mark = _definition.decode(raw).mark
@@ -152,7 +157,7 @@ def _marked(found: _MarkedDefinition, message: str) -> Operation:
         "status": "True",
         "reason": REASON,
         "message": message,
-        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": present_time(),
     }
     present = found.terminating
     operation, at = ("replace", str(present[0])) if present else ("add", "-")

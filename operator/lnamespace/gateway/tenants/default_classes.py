@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.gateway.tenants.tenant_maps import TenantMaps
 from lnamespace.translate.objects.default_classes import (
     INGRESS_CLASSES,
     STORAGE_CLASSES,
@@ -65,11 +66,11 @@ class DefaultClasses:
     def __init__(self, label: str) -> None:
         self._label = label
         self._marked: dict[tuple[str, GroupResource], MarkedClasses] = defaultdict(MarkedClasses)
-        self._defaults: dict[str, dict[GroupResource, str]] = {}
+        self._defaults = TenantMaps[GroupResource, str]()
 
     def defaults_for(self, tenant: str) -> Mapping[GroupResource, str]:
         """Return the names upstream of a tenant's default classes."""
-        return self._defaults.get(tenant, {})
+        return self._defaults.of(tenant)
 
     def change(
         self, classes: GroupResource, old: WatchedObject | None, new: WatchedObject | None
@@ -88,16 +89,4 @@ class DefaultClasses:
             marked.remove(item.name)
         if not marked:
             del self._marked[tenant, classes]
-        return tenant if self._decide(tenant, classes, marked.default) else ""
-
-    def _decide(self, tenant: str, classes: GroupResource, name: str) -> bool:
-        """Keep a tenant's default class; return whether it is another one."""
-        before = self._defaults.get(tenant, {})
-        after = {key: each for key, each in before.items() if key != classes}
-        if name:
-            after[classes] = name
-        if after:
-            self._defaults[tenant] = after
-        else:
-            self._defaults.pop(tenant, None)
-        return after != before
+        return tenant if self._defaults.put(tenant, classes, marked.default or None) else ""

@@ -17,7 +17,12 @@ from dataclasses import dataclass, field
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import mark, tenant_of_definition, unmark
+from lnamespace.gateway.tenants.conversion_marks import (
+    log_fields,
+    mark,
+    tenant_of_definition,
+    unmark,
+)
 from lnamespace.gateway.tenants.conversion_paths import set_verbatim
 from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
 from lnamespace.gateway.tenants.tenant import ServedTenant
@@ -271,7 +276,7 @@ class FailingConverters:
         self._proven[name] = now + min(max(PROVEN, 10 * took), LONGEST_PROVEN)
         if marked and self.now() - self._marks[name, marked] >= self._held(name):
             await unmark(self.client, name)
-            log.info("a conversion webhook of an LCluster converts again", extra=_about(name))
+            log.info("a conversion webhook of an LCluster converts again", extra=log_fields(name))
 
     async def _failing(self, name: str, *, marked: bool) -> None:
         suspect = self._suspects.setdefault(name, _Suspect(self.now()))
@@ -290,7 +295,7 @@ class FailingConverters:
         suspect = self._suspects.setdefault(name, _Suspect(self.now()))
         await mark(self.client, name, suspect.why)
         await set_verbatim(self.client, name, verbatim=True)
-        log.warning("a conversion webhook of an LCluster fails", extra=_about(name))
+        log.warning("a conversion webhook of an LCluster fails", extra=log_fields(name))
 
     async def _is_listed(
         self, name: str, tenant: ServedTenant, resource: ResourceType
@@ -317,7 +322,3 @@ class FailingConverters:
     def _held(self, name: str) -> float:
         doublings = min(self._episodes(name) - 1, 10)
         return min(HELD * 2.0**doublings, _LONGEST_HELD)
-
-
-def _about(definition: str) -> dict[str, str]:
-    return {"lcluster": tenant_of_definition(definition), "definition": definition}

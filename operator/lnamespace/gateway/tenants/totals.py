@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import msgspec
 
@@ -26,6 +25,7 @@ from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube import answers
 from lnamespace.kube.media_types import JSON
 from lnamespace.kube.resources import EVENT, RESOURCE_QUOTA
+from lnamespace.kube.times import present_time
 from lnamespace.model.names import SHARE_QUOTA
 from lnamespace.model.quantities import (
     Amounts,
@@ -148,7 +148,7 @@ async def _ask(upstream: Upstream, call: TenantCall, message: str) -> None:
     The tenant reads it too, and nothing has failed yet.
     """
     namespace = call.view.namespace_up(call.request.namespace)
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = present_time()
     quota = {"apiVersion": "v1", "kind": RESOURCE_QUOTA.kind, "name": SHARE_QUOTA}
     event = {
         "metadata": {"generateName": f"{SHARE_QUOTA}.", "namespace": namespace},

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from lnamespace.gateway.tenants.namespaces import WatchedObject
+from lnamespace.gateway.tenants.tenant_maps import TenantMaps
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.translate.protocol.resources import GroupResource
 
@@ -18,11 +19,11 @@ class UnconvertedKinds:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._kinds: dict[str, dict[GroupResource, str]] = {}
+        self._kinds = TenantMaps[GroupResource, str]()
 
     def kinds_of(self, tenant: str) -> Mapping[GroupResource, str]:
         """Return a tenant's kinds, each with the version in which its objects are stored."""
-        return self._kinds.get(tenant, {})
+        return self._kinds.of(tenant)
 
     def change(self, old: WatchedObject | None, new: WatchedObject | None) -> str:
         """Update a definition as it was and is; return the tenant whose kinds have changed."""
@@ -33,12 +34,4 @@ class UnconvertedKinds:
             return ""
         kind = GroupResource(group.removeprefix(f"{tenant}-"), plural)
         version = KeptDefinition.of(new).conversion.unconverted if new else None
-        before = self._kinds.get(tenant, {})
-        after = {key: each for key, each in before.items() if key != kind}
-        if version is not None:
-            after[kind] = version
-        if after:
-            self._kinds[tenant] = after
-        else:
-            self._kinds.pop(tenant, None)
-        return tenant if after != before else ""
+        return tenant if self._kinds.put(tenant, kind, version) else ""

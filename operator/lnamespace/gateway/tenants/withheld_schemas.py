@@ -19,7 +19,7 @@ import msgspec
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
+from lnamespace.gateway.tenants.conversion_marks import log_fields, tenant_of_definition
 from lnamespace.gateway.tenants.definition_patches import (
     Operation,
     patch_definition,
@@ -35,6 +35,7 @@ from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.times import present_time
 
 EVERY = 5.0
 LOOK = 30.0
@@ -160,7 +161,7 @@ class WithheldSchemas:
         path, version = CUSTOM_RESOURCE_DEFINITION.path(name), found.metadata.resource_version
         if found.opened and not await patch_definition(self.client, path, version, found.opened):
             return
-        log.warning("a kind of an LCluster cannot be listed by its schemas", extra=_about(name))
+        log.warning("a kind of an LCluster cannot be listed by its schemas", extra=log_fields(name))
         found = await self._read(name)
         if found and found.condition is None:
             added = {"op": "add", "path": "/status/conditions/-", "value": _condition()}
@@ -196,9 +197,5 @@ def _condition() -> dict[str, str]:
         "status": "True",
         "reason": "NotListed",
         "message": _MESSAGE,
-        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": present_time(),
     }
-
-
-def _about(name: str) -> dict[str, str]:
-    return {"lcluster": tenant_of_definition(name), "definition": name}
