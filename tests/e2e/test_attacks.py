@@ -134,7 +134,7 @@ def test_a_sudoer_cannot_finalize_or_delete_the_namespace(
     assert NOT_YOURS in refusal(sudo.replace, f"{path}/finalize", before | {"spec": {}})
     assert "delete the LNamespace" in refusal(sudo.delete, path)
     told = alice.kubectl("sudo", "delete", "namespace", name).refused()
-    assert f"kubectl delete lns {name}" in told
+    assert f"kubectl delete lns.{GROUP} {name}" in told
     assert admin.get(path)["metadata"].get("deletionTimestamp") is None
 
 

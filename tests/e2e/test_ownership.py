@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from tests.e2e.support.api import (
+    GROUP,
     JSON_PATCH,
     LNAMESPACES,
     NAMESPACES,
@@ -57,7 +58,7 @@ def test_an_existing_namespace_is_not_changed(
     refused = alice.kubectl("create", "lns", name).refused()
     assert f'LNamespace "{name}" cannot become ready: Conflict' in refused
     assert "already exists and is not this LNamespace's" in refused
-    assert "kubectl delete lns" in refused
+    assert f"kubectl delete lns.{GROUP} {name}" in refused
     assert admin.get(ns_path(name)) == before
     assert admin.items(rbac_path("rolebindings", namespace=name)) == []
     assert has_nothing(rights, name, alice.who)

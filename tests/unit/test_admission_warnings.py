@@ -7,7 +7,11 @@ from hypothesis import given
 from lnamespace.admission.decisions.decision import Policy
 from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.review import UserInfo
-from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
+from lnamespace.admission.decisions.warnings import (
+    creation_warning,
+    editor_warnings,
+    entry_warnings,
+)
 from lnamespace.model.lnamespace import LNamespace, Metadata, Spec
 from lnamespace.model.subject import Member, SubjectKind
 
@@ -151,3 +155,11 @@ def test_a_user_who_removes_their_own_last_right_is_warned(
     nina = UserInfo("nina", ("ops", "system:authenticated"))
     text = "spec.managers: after this you can no longer change this LNamespace yourself"
     assert (text in warned(after, before, nina)) is warns
+
+
+def test_whoever_creates_what_only_others_can_change_is_told() -> None:
+    """An account that does not exist was the one sudoer; the creator could not even delete it."""
+    others = Editors.at(Spec(sudoers=(Member("nope", ACCOUNT, "nope"),)), NOW)
+    assert "you are no manager" in "".join(creation_warning(others, UserInfo("alice")))
+    mine = Editors.at(Spec(managers=(Member("alice"),)), NOW)
+    assert not list(creation_warning(mine, UserInfo("alice")))

@@ -275,7 +275,7 @@ def test_a_sudoer_that_does_not_exist_is_reported_long_before_the_timeout(
     assert time.monotonic() - started < 30
     first, second = str(told.value).splitlines()
     assert first == f'LNamespace "x" is there, but not all of its lists: SudoNotReady: {ABSENT}'
-    assert second.endswith("to take it off the list: kubectl edit lns x")
+    assert second.endswith("to take it off the list: kubectl lns revoke x SUBJECT")
 
 
 def test_a_sudoer_that_is_late_by_a_moment_is_waited_for(asked: Path) -> None:

@@ -391,7 +391,8 @@ def test_an_lcluster_that_cannot_become_ready_is_reported_immediately(kubectl: R
         create_lcluster(["acme"])
     assert str(caught.value) == (
         'LCluster "acme" cannot become ready: Conflict: taken\n'
-        "Nothing was taken over. Remove this with `kubectl delete lc acme` and choose another name."
+        "Nothing was taken over. Remove this with `kubectl delete lc.tenancy.loblaw.digital acme` "
+        "and choose another name."
     )
 
 

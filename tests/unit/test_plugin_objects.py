@@ -23,8 +23,8 @@ from lnamespace.plugins.edits.changes import (
     revoke,
     set_values,
 )
-from lnamespace.plugins.model.lnamespaces import check_name, name_fault
-from lnamespace.plugins.model.roles import access
+from lnamespace.plugins.model.lnamespaces import check_name, name_fault, resource
+from lnamespace.plugins.model.roles import access, ask
 from lnamespace.plugins.model.subjects import Caller, ListEntry, SubjectName
 from lnamespace.plugins.model.times import format_instant
 from lnamespace.plugins.runtime.documents import JsonStream
@@ -152,7 +152,8 @@ def test_a_created_object_has_the_billing_and_deletion_settings_given_by_flags()
     "argv",
     [
         [], ["a", "b"], ["A"], ["a", "--sudoer=group:x"], ["a", "--billing-label=x"],
-        ["a", "--deletion-policy=Keep"], ["a", "--dry-run=yes"], ["a", "--timeout=soon"],
+        ["a", "--cost-center="], ["a", "--deletion-policy=Keep"], ["a", "--dry-run=yes"],
+        ["a", "--timeout=soon"],
     ],
 )  # fmt: skip
 def test_an_invalid_create_command_line_is_refused(argv: list[str]) -> None:
@@ -244,6 +245,49 @@ def test_describe_marks_expired_entries() -> None:
     ended = user("bob", expiresAt="2026-06-01T11:00:00Z")
     page = lnamespace_page(lns(sudoers=[ended]), BOB, NOW, colour=False)
     assert "EXPIRED 2026-06-01T11:00:00Z (60m ago)" in page
+
+
+def test_describe_cuts_long_texts() -> None:
+    """One user of 252 characters made all lines of its table as wide."""
+    item = lns(users=[user("u" * 252)], billing={"team": "t" * 300, "labels": {"k" * 90: "v" * 90}})
+    page = lnamespace_page(item, BOB, NOW, colour=False)
+    assert f"  {'u' * 61}...  " in page
+    assert f"  Team: {'t' * 61}...\n" in page
+    assert f"  {'k' * 61}...={'v' * 61}...\n" in page
+
+
+def test_describe_names_the_instance_with_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another instance had an LNamespace of the same name."""
+    monkeypatch.setenv("LNAMESPACE_API_GROUP_SUFFIX", "team1.example.com")
+    page = lnamespace_page(lns(), BOB, NOW, colour=False)
+    ours = "LNAMESPACE_API_GROUP_SUFFIX=team1.example.com kubectl"
+    assert page.count("kubectl ") == page.count(f"{ours} ") == 2
+    assert resource() == "lns.tenancy.team1.example.com"
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        (lns(managers=[user("bob")]), "you are a manager of it, so run: kubectl lns set a"),
+        (lns(managers=[user("mia")]), "ask a manager (mia) to run: kubectl lns set a"),
+        (
+            lns(sudoers=[user("carol")]),
+            "it has no manager; ask a sudoer (carol) to run: kubectl sudo lns set a",
+        ),
+        (
+            lns(sudoers=[user("carol")]) | {"kind": "LCluster"},
+            "it has no manager; ask a sudoer (carol) to run: kubectl lns set a",
+        ),
+        (lns(), "it has no manager; ask a cluster administrator to run: kubectl lns set a"),
+    ],
+)
+def test_somebody_who_may_is_named(item: dict[str, Any], words: str) -> None:
+    assert ask(item, BOB, NOW, "lns set a") == words
+
+
+def test_advice_of_our_own_names_the_instance() -> None:
+    """`kubectl delete lns shop` deleted that of another instance, whose group comes first."""
+    assert resource() == "lns.tenancy.loblaw.digital"
 
 
 # --- grant and revoke ---

@@ -9,7 +9,7 @@ tenancy.{{ .Values.apiGroupSuffix }}
 
 {{/* What people type to mean LNamespaces of this instance: the short name alone may mean another's. */}}
 {{- define "lnamespace.typed" -}}
-lns{{ if ne .Values.apiGroupSuffix "loblaw.digital" }}.{{ include "lnamespace.group" . }}{{ end }}
+lns.{{ include "lnamespace.group" . }}
 {{- end }}
 
 {{/* How sudoers groups are called: where nothing else is said, no two instances share one. */}}

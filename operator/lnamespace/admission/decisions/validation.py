@@ -16,7 +16,11 @@ from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, too_long
 from lnamespace.admission.decisions.mutation import MEMBER_LISTS
 from lnamespace.admission.decisions.review import AdmissionRequest
-from lnamespace.admission.decisions.warnings import editor_warnings, entry_warnings
+from lnamespace.admission.decisions.warnings import (
+    creation_warning,
+    editor_warnings,
+    entry_warnings,
+)
 from lnamespace.model import lcluster
 from lnamespace.model.conversion import ANNOTATIONS_MAX, free_annotation_bytes
 from lnamespace.model.lcluster import LCluster, tenant_name_problem
@@ -173,6 +177,8 @@ def _editor_warnings(
     request: AdmissionRequest,
     context: ReviewContext,
 ) -> Iterator[str]:
+    if request.operation == "CREATE" and not context.administrator:
+        yield from creation_warning(editors, request.user_info)
     # Most updates change neither list, and the entries of the old spec need not be looked at.
     if (new.managers, new.sudoers) != (before.managers, before.sudoers):
         editors_before = Editors.at(before, context.now)

@@ -35,6 +35,12 @@ def editor_warnings(editors: Editors, before: Editors, user: UserInfo) -> Iterat
         yield "spec.managers: after this you can no longer change this LNamespace yourself"
 
 
+def creation_warning(editors: Editors, user: UserInfo) -> Iterator[str]:
+    """Warn people who can neither change nor delete what they create: others may be typos."""
+    if not editors.include(user):
+        yield "spec.managers: you are no manager and no sudoer: only those who are can change this"
+
+
 def _of_entries(
     field: str,
     new: LNamespace | LCluster,

@@ -21,7 +21,8 @@ def existing_ledger(settings: Settings, read_only: bool = True) -> Ledger:
     file = _file(settings)
     if file and not file.exists():
         raise LedgerMisconfigured(
-            f"there is no {file}; it is made when the first record is published "
+            f"there is no {file}. Is the ledger elsewhere? Say where: --ledger-url or the variable "
+            "LNAMESPACE_LEDGER_URL. A new one is made when the first record is published "
             "(lnamespace ledger publish), or by: lnamespace ledger create-table"
         )
     return Ledger.from_settings(settings, read_only)

@@ -10,14 +10,19 @@ long as the kubeconfig is the same.
 
 from __future__ import annotations
 
-import os
-
-from lnamespace.plugins.model.api_group import advised, group, policy_prefix
-from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, RESOURCE_KINDS, ResourceKind
+from lnamespace.plugins.cluster.failures import OTHER_CONTEXT, hinted, remedy, without_policy
+from lnamespace.plugins.cluster.logs import cut_log
+from lnamespace.plugins.model.api_group import advised, group
+from lnamespace.plugins.model.lnamespaces import (
+    LNAMESPACE,
+    ResourceKind,
+    resource,
+)
 from lnamespace.plugins.runtime.documents import dumps, loads
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
-from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key, kubeconfigs
+from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key
 from lnamespace.plugins.runtime.processes import Process, executable
+from lnamespace.plugins.runtime.terminal import printable_lines, say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -45,50 +50,11 @@ REFUSED = "Error from server ("  # and a reason, and a closing bracket
 NO_SUCH_API = "the server could not find the requested resource"
 BASE_PATHS = FileCache("base-paths", 6 * 3600)
 UNNAMED = "no LCluster is named by the host or the path"  # the gateway's words
-SERVER = "--server="
-NO_WEBHOOK = (
-    "LNamespaces and LClusters can be neither created nor changed while their webhook does not "
-    "answer, but for taking users off the list. All else works as before. Try again in a minute, "
-    "or tell your platform team."
-)
-# Where kubectl got no answer, it says one of these; and asks this server if it has no kubeconfig.
-UNREACHED = (
-    "connection refused",
-    "was refused - did you specify the right host or port?",
-    "no such host",
-    "i/o timeout",
-    "network is unreachable",
-    "Client.Timeout exceeded",
-    "TLS handshake timeout",
-)
-NO_SERVER = "localhost:8080"
-LOGIN = "Your login is not valid there, or no longer. Log in again, or choose another context."
-BUSY = "Try again in a minute; if that does not help, tell your platform team."
-NO_API = "That is no Kubernetes API server, but perhaps a proxy that asks for a login."
-# Kubectl's words, and what to do; without "Error from server" it is `kubectl create` that says so.
-REMEDIES = (
-    ("You must be logged in to the server", LOGIN),
-    ("asked for the client to provide credentials", LOGIN),
-    ("(ServiceUnavailable)", BUSY),
-    ("currently unable to handle the request", BUSY),
-    ("(TooManyRequests)", BUSY),
-    ("has received too many requests", BUSY),
-    ("serializer for text/html", NO_API),
-    ("cannot parse invalid wire-format data", NO_API),
-    ("the server responded with the status code 30", NO_API),
-)
-POLICY, DENIED = ": ValidatingAdmissionPolicy ", " denied request: "  # the API server's words
+SERVER, VERBOSITY = "--server=", "--v="
 NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
 TOO_OLD = "See 'kubectl auth -"  # behind kubectl's words about a command or flag it does not know
 NEWER = "This kubectl is too old; kubectl 1.31 or later has all that the plugins need."
 IF_AS = "With --as it means that you may not act as that user."
-# What to do where somebody may not even look at a kind; for LNamespaces mostly after an uninstall.
-FORBIDDEN = {
-    LNAMESPACE: "LNamespaces are perhaps no longer installed in this cluster, or not for you. Ask "
-    "your platform team; the namespaces that there are, access to them and kubectl sudo go on.",
-    LCLUSTER: "LClusters may not be switched on in this cluster, or not for you. Ask your platform "
-    "team; a namespace of your own is: kubectl create lns NAME",
-}
 
 
 class Reply(NamedTuple):
@@ -139,64 +105,6 @@ class Reply(NamedTuple):
         return document
 
 
-def webhook_unreachable(err: str) -> bool:
-    """Return whether the API server could not ask our webhook."""
-    return "failed calling webhook" in err and group() in err
-
-
-def remedy(err: str) -> str:
-    """Return what to do where no answer came, or none that could be used; else nothing."""
-    if webhook_unreachable(err):
-        return NO_WEBHOOK
-    answered = "Error from server" in err  # which may not have reached something else
-    if not answered and any(words in err for words in UNREACHED):
-        return _unreached(err)
-    return next((advice for words, advice in REMEDIES if words in err), "")
-
-
-def _unreached(err: str) -> str:
-    files = [file for file in kubeconfigs() if file]
-    if NO_SERVER in err and not any(os.path.exists(file) for file in files):  # noqa: PTH110 - slow
-        return f"There is no kubeconfig: no file {' or '.join(files)}; see the variable KUBECONFIG"
-    if NO_SERVER in err:  # which nobody has named, unless the kubeconfig does
-        return "Does the kubeconfig name a current context? See: kubectl config get-contexts"
-    return "The cluster cannot be reached; is it the right one? See: kubectl config get-contexts"
-
-
-def without_policy(told: str) -> str:
-    """Return kubectl's words without the names of our own admission policies.
-
-    Whoever meets such a refusal can do nothing with the names; another's policy keeps its own, by
-    which the platform team finds it. Kubernetes puts an empty field in front: ``is invalid: : ``.
-    """
-    before, found, rest = told.partition(f"{POLICY}'{policy_prefix()}")
-    named, denied, reason = rest.partition(DENIED)
-    if not found or not denied or ": " in named or "\n" in named:
-        return told
-    return before.removesuffix(": ") + ": " + without_policy(reason)
-
-
-def elsewhere(err: str) -> bool:
-    """Return whether the objects may be in another API group than the one that was asked.
-
-    There are three such failures: kubectl does not know the kind; it still knows one that is gone,
-    which is then forbidden; or the group has other kinds, and kubectl looks for this definition.
-    """
-    return any(
-        f'no matches for kind "{one.kind}" in version "{group()}/' in err
-        or f"{one.plural}.{group()} is forbidden" in err
-        for one in RESOURCE_KINDS
-    ) or ("failed to check CRD" in err and "validating data" in err)
-
-
-def hinted(told: str) -> str:
-    """Return kubectl's words, and what to do where somebody may not even look at the kind."""
-    for kind, advice in FORBIDDEN.items():
-        if f'resource "{kind.plural}" in API group "{group()}"' in told:
-            return f"{told}\n{advice}"
-    return told
-
-
 class Call(NamedTuple):
     """A kubectl that is running; several may at once.
 
@@ -207,11 +115,15 @@ class Call(NamedTuple):
     process: Process
     body: bytes
     elsewhere: Callable[[str], Call | None] | None = None
+    logs: bool = False
 
     def reply(self) -> Reply:
-        """Wait for the answer."""
+        """Wait for the answer; kubectl's log is printed."""
         out, err, code = self.process.communicate(self.body)
         told = err.decode("utf-8", "replace")
+        if self.logs:
+            told, log = cut_log(told)
+            say(printable_lines(log.rstrip()))
         if code and self.elsewhere and (call := self.elsewhere(told)):
             return call.reply()
         return Reply(code, out.decode("utf-8", "replace"), told)
@@ -225,7 +137,8 @@ class Kubectl(NamedTuple):
     def start(self, *arguments: str, body: object = None) -> Call:
         """Run kubectl in the background, with `body` as JSON on its standard input."""
         process = Process([executable(), *arguments, *self.connection], fed=body is not None)
-        return Call(process, b"" if body is None else dumps(body).encode())
+        logs = any(flag.startswith(VERBOSITY) for flag in self.connection)
+        return Call(process, b"" if body is None else dumps(body).encode(), logs=logs)
 
     def run(self, *arguments: str, body: object = None) -> Reply:
         """Run kubectl and wait for the answer."""
@@ -327,10 +240,12 @@ def missing(
     The API server answers Forbidden for an unknown API group to people without rights.
     """
     if reply.api_missing:
-        told = PluginError(f"this cluster has no {kind.kind}s (API group {group()})")
+        told = PluginError(
+            f"this cluster has no {kind.kind}s (API group {group()}). {OTHER_CONTEXT}"
+        )
         return OtherApiGroup(told, kubectl.connection)
     if reply.reason == "NotFound":
-        listing = "kubectl lns list" if kind == LNAMESPACE else f"kubectl get {kind.short}"
+        listing = "kubectl lns list" if kind == LNAMESPACE else f"kubectl get {resource(kind)}"
         told = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
         return OtherApiGroup(told, kubectl.connection, name)
     if reply.reason == "Forbidden":

@@ -37,10 +37,9 @@ ADVICE = {
     "LimitExceeded": "It is made by itself as soon as another one is gone. To remove this one:"
     " kubectl delete {resource} {name}",
     "InvalidSpec": "Correct it with `kubectl edit {resource} {name}`.",
-    "InvalidSubject": "All other entries are in force. Correct it with `kubectl edit {resource}"
-    " {name}`.",
+    "InvalidSubject": "All other entries are in force. Take this one off its list: {revoke}",
     "SudoNotReady": "All other entries are in force. This one will be by itself once what is"
-    " missing is there; to take it off the list: kubectl edit {resource} {name}",
+    " missing is there; to take it off the list: {revoke}",
 }
 LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
 # Seconds after which such a reason of a new LNamespace stays: a ServiceAccount of its own namespace
@@ -115,7 +114,12 @@ def described(name: str, kind: ResourceKind) -> str:
 
 def _hopeless(name: str, state: Readiness, kind: ResourceKind) -> str:
     adopted = ADOPTED if kind == LNAMESPACE else ""
-    advice = ADVICE[state.reason].format(name=name, resource=resource(kind), adopted=adopted)
+    advice = ADVICE[state.reason].format(
+        name=name,
+        resource=resource(kind),
+        adopted=adopted,
+        revoke=advised(f"kubectl lns revoke {typed(name, kind)} SUBJECT"),
+    )
     what = (
         "is there, but not all of its lists" if state.reason in LASTING else "cannot become ready"
     )

@@ -92,7 +92,8 @@ def _read(arguments: Arguments, kind: ResourceKind) -> tuple[Creation, bytes]:
 
 def submit(process: Process, creation: Creation, body: bytes) -> int:
     """Submit the object by kubectl."""
-    from lnamespace.plugins.cluster.kubectl import Kubectl, Reply, elsewhere, hinted, remedy
+    from lnamespace.plugins.cluster.failures import OTHER_CONTEXT, elsewhere, hinted, remedy
+    from lnamespace.plugins.cluster.kubectl import Kubectl, Reply
     from lnamespace.plugins.model.api_group import group
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
@@ -102,8 +103,8 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
         cleaned = _without_plumbing(said).strip()
         if NO_KIND in said:
             cleaned = (
-                f"error: this cluster has no {creation.kind.kind}s (API group {group()}). If it is "
-                "an LCluster, choose the context of the platform's cluster with --context"
+                f"error: this cluster has no {creation.kind.kind}s (API group {group()}). "
+                f"{OTHER_CONTEXT}"
             )
         raise OtherApiGroup(KubectlError(hinted(cleaned), code), creation.connection)
     if code and not said.strip():  # kubectl was killed, say
@@ -137,7 +138,7 @@ def _tell(data: bytes) -> None:
     forbidden) or say nothing, and those about our own call: the user has used neither STDIN nor
     --validate.
     """
-    from lnamespace.plugins.cluster.kubectl import elsewhere
+    from lnamespace.plugins.cluster.failures import elsewhere
 
     said = data.decode("utf-8", "surrogateescape")  # a piece may end within a character
     if not elsewhere(said) and UNKNOWN not in said:
@@ -147,7 +148,7 @@ def _tell(data: bytes) -> None:
 
 def _without_plumbing(said: str) -> str:
     """Return kubectl's messages without what is about our own call or our own policies."""
-    from lnamespace.plugins.cluster.kubectl import without_policy
+    from lnamespace.plugins.cluster.failures import without_policy
 
     said = "".join(line for line in said.splitlines(True) if LOG not in line)
     for part in PLUMBING:

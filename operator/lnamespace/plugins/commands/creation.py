@@ -67,9 +67,12 @@ def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[ListEntry, ..
 
 
 def _billing(arguments: Arguments) -> dict[str, Any]:
-    billing: dict[str, Any] = {
-        field: arguments.one(flag) for flag, field in BILLING.items() if arguments.given(flag)
-    }
+    billing: dict[str, Any] = {}
+    for flag, field in BILLING.items():
+        if arguments.given(flag):
+            billing[field] = arguments.one(flag)
+            if not billing[field]:  # a variable of a script that is not set: another would pay
+                raise UsageError(f'invalid argument "" for --{flag}: leave it out for the default')
     labels = _keyed(arguments, "billing-label")
     return {**billing, "labels": labels} if labels else billing
 

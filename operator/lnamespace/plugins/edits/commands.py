@@ -35,7 +35,7 @@ from lnamespace.plugins.model.lnamespaces import (
     typed,
     without_managed_fields,
 )
-from lnamespace.plugins.model.roles import active, refusal, whom_to_ask
+from lnamespace.plugins.model.roles import active, ask, refusal
 from lnamespace.plugins.model.subjects import (
     LISTS,
     Caller,
@@ -203,7 +203,7 @@ def _target(arguments: Arguments) -> EditOptions:
         output=one_of(arguments, "output", ("json", "yaml", "name", ""), ""),
         timeout=parse_duration(arguments.one("timeout", "30s")).total_seconds() if waits else 0,
         kubectl=Kubectl(arguments.connection),
-        argv=arguments.line.argv,
+        argv=arguments.line.without("v"),
         kind=kind,
     )
 
@@ -344,5 +344,5 @@ def _advice(target: EditOptions, lns: Object, me: Caller, now: datetime) -> str:
     # Sudo is for what is in an LCluster; its sudoers change it as managers do.
     if target.kind == LNAMESPACE and refusal(lns, me, now) is None and not flags & IMPERSONATION:
         return f"You are a sudoer of it; try: {advised(f'kubectl sudo {repeated}')}"
-    asked = whom_to_ask(lns, me, now)
-    return f"{asked[0].upper()}{asked[1:]} {advised(f'kubectl {repeated}')}"
+    asked = ask(lns, me, now, repeated)
+    return f"{asked[0].upper()}{asked[1:]}"

@@ -63,9 +63,10 @@ def qualified(name: str, kind: ResourceKind = LNAMESPACE) -> str:
 def resource(kind: ResourceKind = LNAMESPACE) -> str:
     """Return the resource as kubectl takes it, of this instance and no other.
 
-    `kubectl delete lns tina` deletes the default instance's LNamespace, whichever was meant.
+    `kubectl delete lns tina` deletes the LNamespace of the instance whose API group comes first,
+    whichever was meant: somebody who followed our advice lost another namespace.
     """
-    return kind.short if suffix() == DEFAULT_SUFFIX else f"{kind.plural}.{group()}"
+    return f"{kind.short}.{group()}"
 
 
 def read_name(word: str, kind: ResourceKind) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lnamespace.plugins.model.api_group import advised
-from lnamespace.plugins.model.lnamespaces import Object, name_of, sudo_identity
+from lnamespace.plugins.model.lnamespaces import LCLUSTER, Object, name_of, sudo_identity
 from lnamespace.plugins.model.subjects import (
     LISTS,
     Caller,
@@ -74,7 +74,7 @@ def _role(role: str, found: tuple[ListEntry, ...], now: datetime) -> HeldRole | 
     return HeldRole(role, until, until <= now)
 
 
-NAMED = 3  # so many managers are named before the message becomes a list
+NAMED = 3  # so many are named before the message becomes a list
 
 
 def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
@@ -91,19 +91,29 @@ def refusal(lns: Object, me: Caller, now: datetime) -> str | None:
         )
     else:
         why = f'you ({me.username}) are not a sudoer of "{name}"'
-    return f"{why}; {whom_to_ask(lns, me, now)} {advised_grant(name, me.identity)}"
+    return f"{why}; {ask(lns, me, now, granting(name, me.identity))}"
 
 
-def whom_to_ask(lns: Object, me: Caller, now: datetime) -> str:
-    """Return the beginning of a sentence that ends in a command."""
+def ask(lns: Object, me: Caller, now: datetime, command: str) -> str:
+    """Return whom to ask to run one of our commands, which is written without `kubectl`."""
     managers = active(entries(lns["spec"], "managers"), now)
+    sudoers = active(entries(lns["spec"], "sudoers"), now)
+    by = "kubectl"
     if covering(managers, me):
-        return "you are a manager of it, so run:"
-    names = [entry.identity.spelling for entry in managers]
-    if not names:
-        return "it has no manager; ask a cluster administrator to run:"
-    more = ", ..." if len(names) > NAMED else ""
-    return f"ask a manager ({', '.join(names[:NAMED])}{more}) to run:"
+        who = "you are a manager of it, so run"
+    elif managers:
+        who = f"ask a manager ({_some(managers)}) to run"
+    elif sudoers:
+        who = f"it has no manager; ask a sudoer ({_some(sudoers)}) to run"
+        by = "kubectl" if lns.get("kind") == LCLUSTER.kind else "kubectl sudo"
+    else:
+        who = "it has no manager; ask a cluster administrator to run"
+    return f"{who}: {advised(f'{by} {command}')}"
+
+
+def _some(subjects: tuple[ListEntry, ...]) -> str:
+    names = [entry.identity.spelling for entry in subjects]
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
 
 
 def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, ...]:
@@ -111,8 +121,8 @@ def active(subjects: tuple[ListEntry, ...], now: datetime) -> tuple[ListEntry, .
     return tuple(subject for subject in subjects if not subject.expired(now))
 
 
-def advised_grant(name: str, identity: SubjectName) -> str:
+def granting(name: str, identity: SubjectName) -> str:
     """Return the command that makes somebody a sudoer, safe to paste into a shell."""
     from shlex import quote
 
-    return advised(f"kubectl lns grant {name} --sudoer {quote(identity.spelling)}")
+    return f"lns grant {name} --sudoer {quote(identity.spelling)}"

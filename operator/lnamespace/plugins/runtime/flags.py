@@ -72,7 +72,12 @@ class CommandLine(NamedTuple):
     @property
     def argv(self) -> tuple[str, ...]:
         """Return the command line as it was typed."""
-        return tuple(token for piece in self.pieces for token in piece.tokens) + self.tail
+        return self.without("")
+
+    def without(self, name: str) -> tuple[str, ...]:
+        """Return the command line as it was typed, but for a flag."""
+        pieces = (p for p in self.pieces if all(option.name != name for option in p.options))
+        return tuple(token for piece in pieces for token in piece.tokens) + self.tail
 
 
 def scan(argv: Sequence[str], table: FlagTable) -> CommandLine:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from lnamespace.plugins.kubeconfig.gateway import lcluster_of
+from lnamespace.plugins.model.api_group import advised
 from lnamespace.plugins.model.lnamespaces import (
     LCLUSTER,
     Impersonation,
@@ -17,7 +18,7 @@ from lnamespace.plugins.model.lnamespaces import (
     sudo_identity,
     typed,
 )
-from lnamespace.plugins.model.roles import advised_grant, refusal
+from lnamespace.plugins.model.roles import granting, refusal
 from lnamespace.plugins.runtime.errors import PluginError
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def permitted_within(kubectl: Kubectl, me: Caller, found: Call | None) -> Impers
     target = typed(name or "NAME", LCLUSTER)
     raise PluginError(
         f"you ({me.username}) are not a sudoer of {called}; ask one of its managers to run, in the "
-        f"platform's cluster: {advised_grant(target, me.identity)}"
+        f"platform's cluster: {advised(f'kubectl {granting(target, me.identity)}')}"
     )
 
 

@@ -23,13 +23,21 @@ from lnamespace.plugins.model.lnamespaces import (
     typed,
     without_managed_fields,
 )
-from lnamespace.plugins.model.roles import access, advised_grant, whom_to_ask
+from lnamespace.plugins.model.roles import access, ask, granting
 from lnamespace.plugins.model.subjects import LISTS, Caller, ListEntry, entries
 from lnamespace.plugins.model.times import age, format_age, format_instant
 from lnamespace.plugins.runtime.errors import UsageError
 from lnamespace.plugins.runtime.flags import Arguments, one_of
 from lnamespace.plugins.runtime.output import formatted
-from lnamespace.plugins.runtime.terminal import GREEN, RED, colours, paint, printable, render
+from lnamespace.plugins.runtime.terminal import (
+    GREEN,
+    RED,
+    colours,
+    paint,
+    printable,
+    render,
+    shortened,
+)
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -135,8 +143,13 @@ def _readiness(lns: Object, colour: bool) -> str:
 def _billing(lns: Object) -> str:
     """Return who pays for it."""
     billing = lns["spec"].get("billing") or {}
-    lines = [f"{label}: {billing[key]}" for key, label in BILLING.items() if billing.get(key)]
-    lines += [f"{key}={value}" for key, value in sorted((billing.get("labels") or {}).items())]
+    lines = [
+        f"{label}: {shortened(billing[key])}" for key, label in BILLING.items() if billing.get(key)
+    ]
+    lines += [
+        f"{shortened(key)}={shortened(value)}"
+        for key, value in sorted((billing.get("labels") or {}).items())
+    ]
     return (
         "Billing:" + ("".join(f"\n  {printable(line)}" for line in lines) or "     <none>") + "\n"
     )
@@ -145,7 +158,7 @@ def _billing(lns: Object) -> str:
 def _access_table(lns: Object, now: datetime, meaning: Mapping[str, str]) -> str:
     """Return every entry of every list as a table."""
     rows = [
-        (_name(entry), entry.identity.kind, role, _until(entry, now), meaning[role])
+        (shortened(_name(entry)), entry.identity.kind, role, _until(entry, now), meaning[role])
         for role, field in LISTS.items()
         for entry in entries(lns["spec"], field)
     ]
@@ -170,13 +183,14 @@ def _sudo(lns: Object, me: Caller, now: datetime) -> str:
     name = name_of(lns)
     act_as = sudo_identity(lns)
     what = act_as.account or f"group {act_as.group}"
-    lines = [f"A sudoer acts as {what}, with: kubectl sudo -n {name} COMMAND"]
+    command = advised(f"kubectl sudo -n {name} COMMAND")
+    lines = [f"A sudoer acts as {what}, with: {command}"]
     if any(role.role == "sudoer" and not role.expired for role in access(lns, me, now).roles):
         conflict = conflict_of(lns)
         lines.append(f"You are a sudoer.{conflict and f' That gives no access: {conflict}'}")
     else:
-        ask = f"{whom_to_ask(lns, me, now)} {advised_grant(name, me.identity)}"
-        lines.append(f"You are not a sudoer; {ask}")
+        whom = ask(lns, me, now, granting(name, me.identity))
+        lines.append(f"You are not a sudoer; {whom}")
     return "Sudo:\n" + "".join(f"  {printable(line)}\n" for line in lines)
 
 
