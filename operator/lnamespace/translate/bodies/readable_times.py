@@ -6,11 +6,9 @@ object of a built-in kind no client in Go or Python could list the kind as JSON.
 time in its managed fields.
 """
 
+import json
 import re
-from collections.abc import Iterator
 from typing import Any
-
-from msgspec.json import decode
 
 from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -26,7 +24,16 @@ _HINTS = (b"9999-12-3", b"0000-01-0")
 _ESCAPES = (b"\\u003", b"\\u002")
 """The beginnings of digits and of dashes that are written as escapes."""
 
-_Found = Iterator[tuple[tuple[str, ...], str]]
+_decode = json.JSONDecoder(
+    object_pairs_hook=tuple, parse_int=str, parse_float=str, strict=False
+).decode
+"""Objects are tuples of all their members: the API server puts the values of a key that is there
+twice together, such as two of `spec`, of which other decoders know the last.
+"""
+
+_Place = tuple["_Place | None", str]
+"""A key, and the place of the value that it is in; a path of keys for each value took seconds."""
+_Values = list[tuple[_Place | None, Any]]
 
 
 def refuse_unreadable_times(request: ResourceRequest, body: bytes) -> None:
@@ -42,9 +49,9 @@ def refuse_unreadable_times(request: ResourceRequest, body: bytes) -> None:
         The body is nested too deeply.
     """
     if any(hint in body for hint in (*_HINTS, *_ESCAPES)):
-        for path, time in _times(decode(body)):
-            if path[:1] == ("metadata",) or not request.resource.custom:
-                raise _refusal(request, path, time)
+        values = _values(_decode(body.decode()), only_metadata=request.resource.custom)
+        if found := _unreadable_time(values):
+            raise _refusal(request, *found)
 
 
 def refuse_carried_time(path: tuple[str, ...], source: tuple[str, ...]) -> None:
@@ -65,23 +72,47 @@ def _is_time(path: tuple[str, ...]) -> bool:
     return any(_TIME_KEY.fullmatch(key) for key in path[-2:])
 
 
-def _times(body: Any) -> _Found:
-    """Yield the times of a body that nobody could read, each with its path."""
-    todo: list[tuple[tuple[str, ...], Any]] = [((), body)]
+def _values(body: Any, *, only_metadata: bool) -> _Values:
+    """Return what a body writes, an object or operations, each value with its place."""
     if isinstance(body, list):
-        todo = [_of_operation(each) for each in body if isinstance(each, dict)]
+        found = [_of_operation(dict(each)) for each in body if isinstance(each, tuple)]
+    else:
+        found = [(None, body)]
+    whole = [each for place, each in found if place is None and isinstance(each, tuple)]
+    found = [each for each in found if each[0]]
+    found += [((None, key), each) for members in whole for key, each in members]
+    return [each for each in found if not only_metadata or _path(each[0])[0] == "metadata"]
+
+
+def _of_operation(operation: dict[str, Any]) -> tuple[_Place | None, Any]:
+    place: _Place | None = None
+    for key in keys_of(str(operation.get("path", ""))):
+        place = place, key
+    return place, operation.get("value")
+
+
+def _unreadable_time(todo: _Values) -> tuple[tuple[str, ...], str] | None:
+    """Return the path of a time that nobody could read, and the time."""
     while todo:
-        path, value = todo.pop()
-        if isinstance(value, dict):
-            todo += [((*path, key), each) for key, each in value.items()]
+        place, value = todo.pop()
+        if isinstance(value, tuple):
+            todo += [((place, key), each) for key, each in value if each]
         elif isinstance(value, list):
-            todo += [((*path, "*"), each) for each in value]
-        elif isinstance(value, str) and _is_time(path) and _UNREADABLE.fullmatch(value):
-            yield path, value
+            item = (place, "*")
+            todo += [(item, each) for each in value if each]
+        elif isinstance(value, str) and place and _UNREADABLE.fullmatch(value):
+            last = (place[0][1] if place[0] else "", place[1])
+            if _is_time(last):
+                return _path(place), value
+    return None
 
 
-def _of_operation(operation: dict[str, Any]) -> tuple[tuple[str, ...], Any]:
-    return keys_of(str(operation.get("path", ""))), operation.get("value")
+def _path(place: _Place | None) -> tuple[str, ...]:
+    keys: list[str] = []
+    while place:
+        place, key = place
+        keys.append(key)
+    return tuple(reversed(keys))
 
 
 def _refusal(request: ResourceRequest, path: tuple[str, ...], time: str) -> Refused:
