@@ -3,6 +3,7 @@
 Kubernetes lists all kinds before it deletes a Namespace, of whomever.
 """
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -170,6 +171,43 @@ def test_a_version_stays_while_an_object_cannot_be_written(root: Api) -> None:
         change(root, definition("oboes", "v2"))
 
 
+def outliving(cluster: GatewayCluster, root: Api, made: Object, body: Object, name: str) -> None:
+    """Make an object that outlives its namespace: while that is deleted its kind is not served."""
+    plural = made["spec"]["names"]["plural"]
+    root.create(NAMESPACES, {"metadata": {"name": name}})
+    root.create(DEFINITIONS, made)
+    eventually(lambda: unless("NotFound", root.create, path_of(plural, "v1", name), body))
+    served(root, made, now=False)
+    eventually(lambda: not unless("NotFound", root.get, path_of(plural, "v1")))
+    root.delete(f"{NAMESPACES}/{name}")
+    above = f"{NAMESPACES}/{TENANT}-{name}"
+    eventually(lambda: cluster.admin.find(above) is None, 60)
+
+
+def served(root: Api, made: Object, *, now: bool) -> None:
+    for version in made["spec"]["versions"]:
+        version["served"] = now
+    change(root, made)
+
+
+def test_a_version_stays_while_an_object_has_outlived_its_namespace(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """The objects of the namespaces that are there were written, and the kind was unlistable."""
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Kazoo", "metadata": {"name": "one"}}
+    outliving(cluster, root, definition("kazoos", "v1"), body, "pit")
+    change(root, definition("kazoos", "v1", "v2"))
+    eventually(lambda: unless("NotFound", root.get, path_of("kazoos", "v2")))
+    told = refusal(take_out, root, "kazoos", ONLY_V2, status=409)
+    assert 'object "one" is in namespace pit, which is gone' in told
+    root.create(NAMESPACES, {"metadata": {"name": "pit"}})
+    eventually(lambda: unless("NotFound", root.get, f"{path_of('kazoos', 'v2', 'pit')}/one"))
+    assert take_out(root, "kazoos", ONLY_V2)["status"]["storedVersions"] == ["v2"]
+    change(root, definition("kazoos", "v2"))
+    above = f"/apis/{TENANT}-{GROUP}/v2/kazoos"
+    eventually(lambda: unless("NotFound", cluster.admin.get, above))
+
+
 def embedding(plural: str, **value: object) -> Object:
     """Return a kind that is stored in v1, in whose v2 the field x is an object of its own."""
     made = definition(plural, "v2", "v1")
@@ -292,6 +330,11 @@ def test_no_object_has_a_time_that_no_client_can_read(root: Api) -> None:
         root.patch, f"{path}/late", {"metadata": {"managedFields": [UNREADABLE]}}, status=422
     )
     assert root.get(f"{path}/late")["data"] == {"a": LATE}
+    # The API server puts the values of a key that is there twice together.
+    twice = json.dumps({"metadata": {"name": "late"}, "spec": {"renewTime": LATE}})[:-1]
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    with pytest.raises(ApiError, match="in UTC"):
+        root.send("POST", leases, f'{twice}, "spec": {{}}}}'.encode())
 
 
 def test_a_value_that_was_no_object_stops_no_deletion_of_a_namespace(
@@ -314,6 +357,23 @@ def test_a_value_that_was_no_object_stops_no_deletion_of_a_namespace(
     cluster.admin.delete(f"{NAMESPACES}/dunlin")
     eventually(lambda: cluster.admin.find(f"{NAMESPACES}/dunlin") is None, 120)
     assert eventually(lambda: withheld(root, "flutes"))
+
+
+def test_a_value_of_an_object_that_outlived_its_namespace_stops_no_deletion_of_others(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """No list of a namespace that is there showed that the kind could not be listed."""
+    made = embedding("zithers")
+    made["spec"]["versions"] = made["spec"]["versions"][1:]
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Zither", "metadata": {"name": "one"}}
+    outliving(cluster, root, made, body | {"x": {"metadata": 7}}, "hole")
+    held = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["x"]
+    held["x-kubernetes-embedded-resource"] = True
+    served(root, made, now=True)
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "godwit"}})
+    cluster.admin.delete(f"{NAMESPACES}/godwit")
+    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/godwit") is None, 120)
+    assert eventually(lambda: withheld(root, "zithers"))
 
 
 def test_a_webhook_makes_no_object_that_nobody_can_read(

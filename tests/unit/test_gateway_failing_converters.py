@@ -43,7 +43,7 @@ VERSIONS = [{"name": "v1", "storage": True}, {"name": "v2", "storage": False}]
 LONG: dict[str, Any] = {"annotations": {"a": '"metadata":{"continue":"forged"}' * 300}}
 _WEBHOOK = "acme/5ec2e7/acme-default/hook/443/convert"
 ASKED, NOT_ASKED = f"/{PATH}/{_WEBHOOK}", f"/{VERBATIM}/{_WEBHOOK}"
-LISTED = "/apis/acme-shop.example.com/v2/namespaces/acme-default/carts"
+LISTED = "/apis/acme-shop.example.com/v2/carts"
 
 
 @dataclass

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from lnamespace.errors import ClusterError, NotFound, TooLarge
+from lnamespace.errors import ClusterError, Conflict, NotFound, TooLarge
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.object_counts import listed_path
@@ -23,6 +23,7 @@ from lnamespace.kube.answers import decode, error_of, read_status
 from lnamespace.kube.client import Client
 from lnamespace.kube.media_types import MERGE_PATCH, METADATA, METADATA_LIST
 from lnamespace.kube.metadata import PartialPage
+from lnamespace.kube.objects import Key
 from lnamespace.kube.pages import list_pages
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.tenant_view import CRDS
@@ -132,27 +133,30 @@ class StoredVersions:
             resource = call.view.resources.by_plural(group, plural)
             if resource is None or not resource.versions:
                 raise NotFound(f"no version of {call.request.name} is served")
-            # Only now: one that was made during the first write may have objects of before.
-            for namespace in namespaces.all() if resource.namespaced else ("",):
-                async for path in self._paths(call, resource, namespace):
-                    await self._write(call, path)
+            async for namespace, name in self._objects(call, resource):
+                if namespace and namespace not in namespaces:
+                    raise Conflict(f'object "{name}" is in namespace {namespace}, which is gone')
+                path = listed_path(call.view, resource, namespace)
+                await self._write(call, f"{path}/{encode_segment(name)}")
         return state
 
     async def _read(self, name: str) -> _RewrittenDefinition:
         return decode(_definition, await self.client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
 
-    async def _paths(
-        self, call: TenantCall, resource: ResourceType, namespace: str
-    ) -> AsyncIterator[str]:
-        """Yield the path of each object of a namespace, or of the cluster."""
-        path = listed_path(call.view, resource, namespace)
+    async def _objects(self, call: TenantCall, resource: ResourceType) -> AsyncIterator[Key]:
+        """Yield the namespace and name of each object.
+
+        They are listed as those of the whole cluster: an object outlives its namespace if its kind
+        was not served, or its creation took a webhook long, when the namespace was deleted.
+        """
+        path = listed_path(call.view, resource)
 
         async def fetch(path: str, *, longest: int | None, **params: str) -> bytes:
             return await self._fetch(call, f"{path}?{encode_query(tuple(params.items()))}", longest)
 
         async for page in list_pages(fetch, path, _page, {}):
             for each in page.items or ():
-                yield f"{path}/{encode_segment(each.metadata.name)}"
+                yield each.metadata.key
 
     async def _fetch(self, call: TenantCall, target: str, longest: int | None) -> bytes:
         size = 0

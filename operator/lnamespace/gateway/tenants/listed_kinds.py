@@ -1,4 +1,4 @@
-"""Whether Kubernetes can list a kind of a tenant: as the tenant, one Namespace at a time."""
+"""Whether Kubernetes can list a kind of a tenant: as the tenant, in all namespaces at once."""
 
 import asyncio
 import re
@@ -44,10 +44,11 @@ async def list_failure(
 
     It is empty where the kind can be listed. Where an object is one that nobody has converted, the
     API server has not noticed yet that the webhook is to be asked again: that says nothing.
+
+    An object may outlive its namespace, so those of the tenant's namespaces are not all.
     """
     try:
-        for namespace in tenant.namespaces.all() if resource.namespaced else [""]:
-            await _list(upstream, tenant.view, resource, namespace)
+        await _list(upstream, tenant.view, resource)
     except TimeoutError:
         return "it takes too long"
     except (Unreachable, Throttled):
@@ -58,15 +59,13 @@ async def list_failure(
     return ""
 
 
-async def _list(
-    upstream: Upstream, view: TenantView, resource: ResourceType, namespace: str
-) -> None:
-    """List the objects of a namespace, page by page; raise the error of the first that fails.
+async def _list(upstream: Upstream, view: TenantView, resource: ResourceType) -> None:
+    """List the objects of a kind, page by page; raise the error of the first that fails.
 
     Only the beginning of a page is kept, with the token for the next one: ``list_pages`` would hold
     pages of 8 MiB, of sixteen kinds of each tenant at once.
     """
-    path = listed_path(view, resource, namespace)
+    path = listed_path(view, resource)
     identity = UpstreamIdentity(view.tenant, _PERSON)
     query: tuple[tuple[str, str], ...] = (("limit", "500"),)
     while query:
