@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -219,8 +220,13 @@ def embedding(plural: str, **value: object) -> Object:
 
 def withheld(root: Api, plural: str) -> Object | None:
     """Return the condition by which the schemas of a definition are withheld."""
-    found = root.get(definition_path(plural))["status"]["conditions"] or ()
-    return next((each for each in found if each["type"] == "SchemasWithheld"), None)
+    return condition_of(root, plural, "SchemasWithheld")
+
+
+def condition_of(root: Api, plural: str, kind: str) -> Object | None:
+    """Return a condition of a definition."""
+    found = root.get(definition_path(plural))["status"].get("conditions") or []
+    return next((each for each in found if each["type"] == kind), None)
 
 
 def test_a_value_that_is_no_object_stops_no_deletion_of_a_namespace(
@@ -408,3 +414,53 @@ def test_a_webhook_makes_no_object_that_nobody_can_read(
 
         eventually(is_mutated)
     assert root.get(path_of("cymbals", "v1"))["items"]
+
+
+def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
+    cluster: GatewayCluster, root: Api, tmp_path: Path
+) -> None:
+    """Its creation took a webhook long, and the next definition of the kind had other versions."""
+    began, ended = Event(), Event()
+
+    def slow(_: Object) -> Object:
+        began.set()
+        ended.wait(25)
+        return {"allowed": True}
+
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Tabor", "metadata": {"name": "one"}}
+    with listening(tmp_path / "tls", {"/slow": slow}) as hook, ThreadPoolExecutor(1) as pool:
+        root.create(NAMESPACES, {"metadata": {"name": "slow"}})
+        service = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
+        root.create(ns_path("slow", "services"), {"metadata": {"name": "hook"}, "spec": service})
+        publish_pod(cluster.admin, f"{TENANT}-slow", "hook", "https", hook.port)
+        root.create(DEFINITIONS, definition("tabors", "v1"))
+        eventually(lambda: unless("NotFound", root.get, path_of("tabors", "v1")))
+        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["tabors"]}
+        webhook = {
+            "name": "slow.example.com",
+            "clientConfig": hook.client("slow", "hook", "/slow"),
+            "rules": [rule | {"operations": ["CREATE"]}],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "timeoutSeconds": 30,
+        }
+        root.create(WEBHOOKS, {"metadata": {"name": "slow"}, "webhooks": [webhook]})
+        eventually(lambda: unless("NotFound", root.get, f"{WEBHOOKS}/slow"))
+        creation = pool.submit(root.create, path_of("tabors", "v1"), body)
+        assert began.wait(10), "the webhook is not asked"
+        root.delete(definition_path("tabors"))
+        eventually(lambda: root.find(definition_path("tabors")) is None)
+        ended.set()
+        creation.result()
+    root.delete(f"{WEBHOOKS}/slow")
+    root.create(DEFINITIONS, definition("tabors", "v2"))
+    told = eventually(lambda: condition_of(root, "tabors", "StoredVersionMissing"), 120)
+    assert told
+    assert "version v1" in told["message"]
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": "pipit"}})
+    cluster.admin.delete(f"{NAMESPACES}/pipit")
+    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/pipit") is None, 120)
+    # As the condition says.
+    change(root, definition("tabors", "v1", "v2"))
+    eventually(lambda: unless("NotFound", root.get, f"{path_of('tabors', 'v2')}/one"))
+    eventually(lambda: condition_of(root, "tabors", "StoredVersionMissing") is None, 60)

@@ -504,6 +504,24 @@ async def test_a_definition_that_is_being_deleted_is_not_marked(
     assert not platform.patched
 
 
+async def test_one_that_is_deleted_while_nobody_converts_is_tried_as_others_are(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """Its webhook was never asked again, so objects with finalizers and the definition stayed."""
+    await marked(converters, platform, clock)
+    assert platform.path == NOT_ASKED
+    platform.metadata["deletionTimestamp"] = "2026-11-26T09:00:00Z"
+    platform.conditions = [{"type": TYPE, "status": "True", "reason": "InstanceDeletionInProgress"}]
+    asked = []
+    for _ in range(24):
+        await look(converters, clock, 5)
+        asked.append(platform.path == ASKED)
+    assert 1 < sum(asked) < 8  # as its webhook fails still
+    platform.failure = 0
+    await look(converters, clock, LONGEST_TRIAL_WAIT + 10)
+    assert platform.path == ASKED
+
+
 async def test_a_definition_that_is_being_deleted_is_marked_if_its_tenant_says_it_is_not(
     converters: FailingConverters, platform: Platform, clock: Clock
 ) -> None:

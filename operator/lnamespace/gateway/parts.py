@@ -50,6 +50,7 @@ from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.full_definitions import FullDefinitions
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
 from lnamespace.gateway.tenants.stored_conditions import StoredConditions
+from lnamespace.gateway.tenants.unserved_kinds import UnservedKinds
 from lnamespace.gateway.tenants.usage import TenantUsage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes
 from lnamespace.gateway.tenants.withheld_schemas import WithheldSchemas
@@ -215,6 +216,7 @@ class GatewayParts:
         label = self.names.lcluster_label
         await self._run(FullDefinitions(tenants, self.client, label).run())
         await self._run(WithheldSchemas(tenants, self.platform.as_gateway, self.client).run())
+        await self._run(UnservedKinds(tenants, self.platform.as_gateway, self.client).run())
 
     async def sign_for(self, tenants: Tenants) -> None:
         """Sign CertificateSigningRequests of LClusters, where there is a root."""

@@ -19,6 +19,8 @@
   :mod:`~lnamespace.gateway.tenants.unconverted_kinds`: those that nobody converts now.
 - :mod:`~lnamespace.gateway.tenants.withheld_schemas`: withholds schemas for which a kind cannot be
   listed, of those that :mod:`~lnamespace.gateway.tenants.embedding_schemas` knows.
+- :mod:`~lnamespace.gateway.tenants.unserved_kinds`: stops serving a kind whose definition lacks a
+  version in which an object is stored.
 - :mod:`~lnamespace.gateway.tenants.definition_patches`: patches of definitions, which may be full.
 - :mod:`~lnamespace.gateway.tenants.conversion_clients`: renews the CA and the key by which the
   API server asks the gateway to convert.

@@ -101,8 +101,10 @@ def read_mark(raw: bytes | Raw) -> str:
     return (mark and mark.last_transition_time) or ""
 
 
-async def mark(client: Client, name: str, why: str) -> None:
+async def mark(client: Client, name: str, why: str) -> bool:
     """Mark a definition; one that has no room is marked in a few words, in place of its reserve.
+
+    Return whether it had no mark before, of us or of the API server for its deletion.
 
     Raises
     ------
@@ -112,9 +114,10 @@ async def mark(client: Client, name: str, why: str) -> None:
     found = await read_definition(client, name, _definition)
     present = found and found.terminating
     if found is None or (present and present[1].status == "True"):
-        return  # it is marked, or the API server has marked it for its deletion
+        return False
     in_room = [*_room_in(found), _marked(found, _SHORT)]
     await _patch_status(client, name, found, [_marked(found, _message(why))], in_room)
+    return True
 
 
 async def unmark(client: Client, name: str) -> None:

@@ -109,6 +109,8 @@ class FailingConverters:
     """The present minute of each webhook, and the seconds that it took to convert in that."""
     _impatient: asyncio.Event = field(default_factory=asyncio.Event)
     _looked: dict[str, float] = field(default_factory=dict)
+    _tried: dict[str, float] = field(default_factory=dict)
+    """When it was last tried whether the webhook of a definition converts."""
     _busy: set[str] = field(default_factory=set)
     _slots: dict[str, asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
@@ -187,6 +189,7 @@ class FailingConverters:
         self._work = {each: work for each, work in self._work.items() if work[0] == now // 60}
         known = marks.keys() | self._suspects.keys() | unconverted
         self._looked = {each: at for each, at in self._looked.items() if each in known}
+        self._tried = {each: at for each, at in self._tried.items() if each in known}
         waits = dict.fromkeys(known, 0.0) | dict.fromkeys(marks, EVERY_MARKED)
         waits |= {each: self._trial_wait(each) for each in unconverted & marks.keys()}
         due = [each for each in sorted(known - self._busy) if self._is_due(each, waits[each])]
@@ -245,10 +248,13 @@ class FailingConverters:
     async def _try(self, name: str, *, marked: bool) -> None:
         """Have a webhook asked again; the next look shows whether it converts."""
         self._looked.pop(name, None)  # the trial is looked at as soon as possible
-        if not marked:
-            # Its tenant has taken the mark off: nothing may be created while nobody converts.
-            await self._mark(name)
+        if not marked and await self._mark(name):
+            # Somebody has taken the mark off: nothing may be created while nobody converts.
             return
+        # The API server has marked one that is deleted: its objects go when they are converted.
+        if self.now() - self._tried.get(name, float("-inf")) < self._trial_wait(name):
+            return
+        self._tried[name] = self.now()
         await set_verbatim(self.client, name, verbatim=False)
 
     async def _leave(self, name: str) -> None:
@@ -287,15 +293,19 @@ class FailingConverters:
         if self.now() - suspect.since >= patience:
             await self._mark(name)
 
-    async def _mark(self, name: str) -> None:
+    async def _mark(self, name: str) -> bool:
         """Let nothing be created any more, and then have its webhook not asked.
+
+        Return whether something could be created before.
 
         In the other order, something created in between would be stored as nobody has converted it.
         """
         suspect = self._suspects.setdefault(name, _Suspect(self.now()))
-        await mark(self.client, name, suspect.why)
+        marked = await mark(self.client, name, suspect.why)
         await set_verbatim(self.client, name, verbatim=True)
-        log.warning("a conversion webhook of an LCluster fails", extra=log_fields(name))
+        if marked:
+            log.warning("a conversion webhook of an LCluster fails", extra=log_fields(name))
+        return marked
 
     async def _is_listed(
         self, name: str, tenant: ServedTenant, resource: ResourceType

@@ -23,6 +23,8 @@ _HEADERS = (("accept", METADATA_LIST),)
 _HEAD_BYTES = 16 * 1024
 _CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
 """The token for the next page, which stands before the objects of a list."""
+_NOT_SERVED = (403, 404, 410)
+_MISSING_VERSION = re.compile(r"convert CR from an invalid group/version: [^/\s]+/([a-z0-9]+)")
 _LABEL = f'"{UNCONVERTED}":'.encode()
 
 
@@ -55,7 +57,26 @@ async def list_failure(
         return None
     except ClusterError as error:
         # The namespace or the kind has just gone.
-        return None if error.status in (403, 404, 410) else str(error)
+        return None if error.status in _NOT_SERVED else str(error)
+    return ""
+
+
+async def missing_version(
+    upstream: Upstream, tenant: ServedTenant, resource: ResourceType
+) -> str | None:
+    """Return the version of a stored object that the kind does not have; empty if it has all.
+
+    None if that is not clear.
+    """
+    try:
+        await _list(upstream, tenant.view, resource)
+    except TimeoutError:
+        return None
+    except ClusterError as error:
+        # While it does not have the objects in memory the API server answers 429, and says why.
+        if found := _MISSING_VERSION.search(str(error)):
+            return found[1]
+        return "" if error.status in _NOT_SERVED else None
     return ""
 
 
