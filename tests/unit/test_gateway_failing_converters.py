@@ -190,8 +190,8 @@ def another(converters: FailingConverters) -> FailingConverters:
     return replace(new, now=converters.now)
 
 
-def fail(converters: FailingConverters, platform: Platform, *namespaces: str) -> None:
-    converters.failed(platform.tenant, CARTS, namespaces, "no mapping")
+def fail(converters: FailingConverters, platform: Platform) -> None:
+    converters.failed(platform.tenant, CARTS, "no mapping")
 
 
 async def look(converters: FailingConverters, clock: Clock, seconds: float) -> None:
@@ -385,7 +385,7 @@ async def test_a_converter_that_is_slow_is_marked_after_minutes(
     webhook = TenantWebhook("acme-default", "hook")
     assert [converters.busy("acme", webhook, BUSY / 2) for _ in range(3)] == [False, False, True]
     platform.failure = 504
-    converters.failed(platform.tenant, CARTS, (), "it takes too long", slow=True)
+    converters.failed(platform.tenant, CARTS, "it takes too long", slow=True)
     await look(converters, clock, SLOW_PATIENCE - 5)
     assert not platform.marked_definitions()
     await look(converters, clock, 10)
@@ -401,7 +401,7 @@ async def test_a_converter_that_was_slow_for_a_moment_is_not_marked(
         assert not converters.busy("acme", webhook, BUSY / 8)
         clock.time += 10
     platform.failure = 504
-    converters.failed(platform.tenant, CARTS, (), "it takes too long", slow=True)
+    converters.failed(platform.tenant, CARTS, "it takes too long", slow=True)
     await look(converters, clock, SLOW_PATIENCE - 10)
     platform.failure = 0
     await look(converters, clock, 2 * SLOW_PATIENCE)
@@ -411,7 +411,7 @@ async def test_a_converter_that_was_slow_for_a_moment_is_not_marked(
 async def test_a_slow_converter_that_fails_is_waited_for_no_longer_than_another(
     converters: FailingConverters, platform: Platform, clock: Clock
 ) -> None:
-    converters.failed(platform.tenant, CARTS, (), "it takes too long", slow=True)
+    converters.failed(platform.tenant, CARTS, "it takes too long", slow=True)
     fail(converters, platform)
     await look(converters, clock, PATIENCE + 10)
     assert platform.marked_definitions()
@@ -479,18 +479,6 @@ async def test_a_converter_that_fails_again_and_again_is_marked_for_longer(
         assert clock.time - before <= SHORT_PATIENCE + 5
     assert held == sorted(held)
     assert held[-1] >= 4 * HELD
-
-
-async def test_a_failure_counts_where_the_gateway_cannot_look_again(
-    converters: FailingConverters, platform: Platform, clock: Clock
-) -> None:
-    """Kubernetes lists the objects of a Namespace too whose tenant has no rights there any more."""
-    platform.failure = 0
-    platform.tenant.namespaces.add("acme-going", terminating=True)
-    for _ in range(4):
-        fail(converters, platform, "acme-going")
-        await look(converters, clock, 15)
-    assert platform.marked_definitions()
 
 
 async def test_a_definition_that_is_being_deleted_is_not_marked(

@@ -159,9 +159,8 @@ class WebhookHandler:
         self, body: bytes, tenant: ServedTenant, failure: str, *, slow: bool = False
     ) -> None:
         with suppress(Refused):
-            resource, namespaces = converted_kind(body, tenant.view)
-            if resource:
-                self.converters.failed(tenant, resource, namespaces, failure, slow=slow)
+            if resource := converted_kind(body, tenant.view):
+                self.converters.failed(tenant, resource, failure, slow=slow)
 
     async def _review(
         self, body: bytes, tenant: ServedTenant, path: WebhookPath

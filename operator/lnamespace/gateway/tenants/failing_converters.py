@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.errors import ClusterError
@@ -56,8 +56,6 @@ HELD, _LONGEST_HELD = 30.0, 3600.0
 """Seconds for which a definition is marked at least: twice as long each time, up to an hour."""
 _REMEMBERED = 6 * 3600.0
 """Seconds for which it counts that a definition was marked."""
-_UNREACHED = 90.0
-"""Seconds for which a failure counts in a namespace in which the gateway cannot look again."""
 _AT_ONCE = 16
 _NOT_TAKEN = "the API server does not take what it answers"
 log = logging.getLogger(__name__)
@@ -71,8 +69,6 @@ class _Suspect:
     ----------
     since
         When it was first noticed.
-    unreached
-        When it last failed in a namespace in which the gateway cannot look.
     slow
         Whether it has converted everything so far, but takes long.
     """
@@ -80,7 +76,6 @@ class _Suspect:
     since: float
     slow: bool = False
     why: str = "it does not answer"
-    unreached: float = float("-inf")
 
 
 @dataclass
@@ -134,12 +129,11 @@ class FailingConverters:
         self,
         tenant: ServedTenant,
         resource: ResourceType,
-        namespaces: Iterable[str],
         why: str,
         *,
         slow: bool = False,
     ) -> None:
-        """Record that a webhook has failed to convert objects in some namespaces, or is slow."""
+        """Record that a webhook has failed to convert objects, or is slow."""
         name = tenant.view.crd_name_up(str(resource.group_resource))
         now = self.now()
         if now - self._sound.get(name, float("-inf")) < PATIENCE:
@@ -150,8 +144,6 @@ class FailingConverters:
         suspect.why = why or suspect.why
         if suspect.slow and not slow:
             suspect.since, suspect.slow = now, False
-        if any(tenant.namespaces.closed(each) for each in namespaces):
-            suspect.unreached = now
 
     def answered(self, tenant: ServedTenant, resource: ResourceType) -> None:
         """Record that a webhook says that it has converted an object as Kubernetes lists it.
@@ -240,7 +232,7 @@ class FailingConverters:
             elif found[1].group_resource in found[0].view.unconverted:
                 await self._try(name, marked=name in marks)
             else:
-                await self._judge(name, marks, await self._is_listed(name, *found))
+                await self._judge(name, marks, await list_failure(self.upstream, *found))
         except ClusterError as error:
             about = {"definition": name, "error": str(error)}
             log.warning("a definition whose conversion fails was not looked at", extra=about)
@@ -265,13 +257,13 @@ class FailingConverters:
             about = {"definition": name, "error": str(error)}
             log.warning("a definition of a former LCluster was not changed", extra=about)
 
-    async def _judge(self, name: str, marks: Mapping[str, str], listed: bool | None) -> None:
-        if listed:
-            await self._listed(name, marks.get(name, ""))
-        elif listed is False:
+    async def _judge(self, name: str, marks: Mapping[str, str], failure: str | None) -> None:
+        if failure:
             await self._failing(name, marked=name in marks)
-        else:
+        elif failure is None:
             self._looked.pop(name, None)
+        else:
+            await self._listed(name, marks.get(name, ""))
 
     async def _listed(self, name: str, marked: str) -> None:
         suspect, now = self._suspects.pop(name, None), self.now()
@@ -306,16 +298,6 @@ class FailingConverters:
         if marked:
             log.warning("a conversion webhook of an LCluster fails", extra=log_fields(name))
         return marked
-
-    async def _is_listed(
-        self, name: str, tenant: ServedTenant, resource: ResourceType
-    ) -> bool | None:
-        """Return whether Kubernetes can list a kind; None if that cannot be said now."""
-        suspect = self._suspects.get(name)
-        if suspect and self.now() - suspect.unreached < _UNREACHED:
-            return False
-        failure = await list_failure(self.upstream, tenant, resource)
-        return None if failure is None else not failure
 
     def _episodes(self, name: str) -> int:
         """Return how often definitions of the same LCluster were marked in the last hours."""

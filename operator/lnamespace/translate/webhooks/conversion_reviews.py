@@ -153,8 +153,8 @@ def read_conversion_review(body: bytes, view: TenantView) -> ConversionReview:
     )
 
 
-def converted_kind(body: bytes, view: TenantView) -> tuple[ResourceType | None, frozenset[str]]:
-    """Return the resource that a review is about, None if it is not served, and its namespaces.
+def converted_kind(body: bytes, view: TenantView) -> ResourceType | None:
+    """Return the resource that a review is about; None if it is not served.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def converted_kind(body: bytes, view: TenantView) -> tuple[ResourceType | None, 
         The body is not a ConversionReview.
     """
     request = decoded(read_members(body, "request")[0]["request"], _ConversionQuestion)
-    return _resource_of(request, view), frozenset(map(_namespace_of, request.objects))
+    return _resource_of(request, view)
 
 
 def _resource_of(request: _ConversionQuestion, view: TenantView) -> ResourceType | None:
