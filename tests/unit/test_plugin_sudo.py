@@ -23,7 +23,7 @@ from lnamespace.plugins.model.roles import refusal
 from lnamespace.plugins.model.subjects import Caller
 from lnamespace.plugins.model.times import format_instant
 from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
-from lnamespace.plugins.sudo.manifests import namespaces_of
+from lnamespace.plugins.sudo.manifests import Files, contents
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 FLAGS = ("--as=me", "--as-group=g")
@@ -148,6 +148,24 @@ def test_flags_that_kubectl_takes_before_a_command_are_passed_on(flags: str) -> 
     assert passed == (*FLAGS, *flags.split(), "get", "pods")
 
 
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ("--hlp", "unknown flag: --hlp\nDid you mean this?\n\t--help"),
+        ("--frob=x", "unknown flag: --frob"),
+        ("--namespce team-b get cm", "unknown flag: --namespce\nDid you mean this?\n\t--namespace"),
+        ("-n team-b", "which command? Write kubectl sudo -n NAMESPACE COMMAND"),
+        ("-A", "which command? Write kubectl sudo -n NAMESPACE COMMAND"),
+        ("--server-side apply", "--server-side cannot stand before the command; write it behind"),
+    ],
+)
+def test_an_unknown_flag_before_the_command_is_named(argv: str, told: str) -> None:
+    """`--hlp` was told "which command?", and `--namespce` that it cannot stand there."""
+    with pytest.raises(UsageError) as refused:
+        run_as_sudoer(argv.split())
+    assert str(refused.value) == told
+
+
 def test_connection_flags_are_used_for_the_requests_of_sudo() -> None:
     given_flags = "--context c -s https://x --token=t --insecure-skip-tls-verify get po -o json"
     assert command(*given_flags.split()).connection == (
@@ -182,8 +200,10 @@ def test_changing_an_lcluster_with_sudo_is_refused_with_advice() -> None:
 
 
 def test_manifest_files_are_found_as_kubectl_reads_them() -> None:
-    assert command("apply", "-f", "a.yaml,b.yaml", "-f", "-").files == ("a.yaml", "b.yaml", "-")
-    assert command("logs", "-f", "pod").files == ()
+    applied = command("apply", "-f", "a.yaml,b.yaml", "-f", "-")
+    assert applied.given("filename") == ("a.yaml", "b.yaml", "-")
+    assert not command("logs", "-f", "pod").is_given_files
+    assert command("apply", "-k", "d").given("kustomize") == ("d",)
 
 
 @pytest.mark.parametrize("flag", ["--as=x", "--as-group=x", "--as-uid", "--as_group=x"])
@@ -304,7 +324,7 @@ def test_a_missing_file_is_reported_as_by_kubectl(argv: str, told: str, asked: P
 def test_manifest_files_are_found_by_glob_pattern(asked: Path) -> None:
     asked.with_name("one.yaml").write_text("metadata:\n  namespace: a\n")
     asked.with_name("two.yaml").write_text("metadata:\n  namespace: a\n")
-    assert namespaces_of(("*.yaml",)) == ["a"]
+    assert contents(Files(("*.yaml",))).namespaces == ("a",)
 
 
 def test_the_file_argument_of_another_plugin_is_not_read(asked: Path) -> None:

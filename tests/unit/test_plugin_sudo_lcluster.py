@@ -149,17 +149,3 @@ def test_a_sudoer_of_an_lnamespace_in_conflict_is_told_why_nothing_works(
     assert sudoer_flags(command("-n", "prod", "get", "pods"))
     note = 'note: LNamespace "prod" gives nobody access: Conflict: It is bob\'s.\n'
     assert capsys.readouterr().err == note
-
-
-def test_a_file_that_cannot_be_read_is_named_where_it_would_name_the_namespace(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    """`echo '{' | kubectl sudo apply -f -` was told `which namespace?` alone."""
-    (tmp_path / "broken").write_text("{\n")
-    cluster(groups=("devs",))
-    with pytest.raises(PluginError) as told:
-        sudoer_flags(command("apply", "-f", "broken"))
-    assert str(told.value).startswith(
-        "which namespace? broken cannot be read as JSON (Expecting property name enclosed in "
-        "double quotes: line 2 column 1 (char 2)). Neither the command nor "
-    )

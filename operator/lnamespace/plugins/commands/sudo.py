@@ -23,10 +23,14 @@ from lnamespace.plugins.runtime.flags import (
     CONNECTION,
     IMPERSONATION,
     OUR_PLUGINS,
+    SHORTS,
     SWITCHES,
+    VALUED,
     CommandLine,
+    Option,
     Piece,
     read,
+    suggestion,
     written,
 )
 from lnamespace.plugins.runtime.memory import FileCache, connection_key
@@ -70,7 +74,7 @@ def run_as_sudoer(argv: list[str]) -> int:
 
 def _key(command: SudoCommand) -> str:
     """Return the key under which to remember as whom to act; empty if it is not remembered."""
-    unread = command.files and not command.namespace  # it is known when the files are read
+    unread = command.is_given_files and not command.namespace  # it is known when the files are read
     where = "" if unread or command.line.gives(SECRET) else connection_key(command.connection)
     suffix = os.environ.get(SUFFIX_VARIABLE, "")
     return where and repr((where, suffix, command.namespace or ""))
@@ -98,10 +102,18 @@ def _at_once(command: SudoCommand, known: tuple[str, ...], key: str) -> int:
 
 def sudoer_flags(command: SudoCommand) -> tuple[str, ...]:
     """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal."""
-    from lnamespace.plugins.sudo.check import checked
+    from lnamespace.plugins.sudo.check import Question, checked
 
-    files = () if command.plugin_words else command.files  # a plugin may mean else by -f
-    return checked(command.connection, command.namespace, files)
+    files = None
+    if command.is_given_files and not command.plugin_words:  # a plugin may mean else by -f
+        from lnamespace.plugins.sudo.manifests import Files
+
+        line = command.line
+        recursive = Option("recursive", None) in line.options or line.last("recursive") == "true"
+        files = Files(command.given("filename"), command.given("kustomize"), recursive)
+    return checked(
+        Question(command.line, command.connection, command.namespace, files, command.by_plugin)
+    )
 
 
 def _wants_help(command: SudoCommand) -> bool:
@@ -131,6 +143,8 @@ NAMESPACES = frozenset(("ns", "namespace", "namespaces"))
 RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
 # The flags without a value that kubectl takes in front of any command.
 FRONT_SWITCHES = SWITCHES | {"help", "match-server-version", "warnings-as-errors"}
+FRONT = CONNECTION | FRONT_SWITCHES | {"namespace"}  # all flags that belong to no command
+KNOWN = VALUED | FRONT_SWITCHES | frozenset(SHORTS.values())
 # kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
 BINDING_PEOPLE = (("create", "rolebinding"), ("create", "clusterrolebinding"), ("set", "subject"))
 
@@ -140,6 +154,7 @@ class SudoCommand(NamedTuple):
 
     line: CommandLine
     plugin_words: int  # how many words name a plugin; 0 for kubectl's own commands
+    by_plugin: bool  # whether there is a plugin of that name
 
     @property
     def ours(self) -> bool:
@@ -152,9 +167,13 @@ class SudoCommand(NamedTuple):
         return self.ours or self.line.words[:2] in BINDING_PEOPLE
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """Return the files whose objects the command is about, as kubectl separates them."""
-        given = (o.value for o in self.line.options if o.name == "filename" and o.value)
+    def is_given_files(self) -> bool:
+        """Return whether the objects that the command is about are in files."""
+        return bool(self.given("filename") or self.given("kustomize"))
+
+    def given(self, flag: str) -> tuple[str, ...]:
+        """Return the files that a flag names, as kubectl separates them."""
+        given = (o.value for o in self.line.options if o.name == flag and o.value)
         return tuple(file for value in given for file in value.split(",") if file)
 
     @property
@@ -192,7 +211,8 @@ def parse(argv: Sequence[str], is_plugin: Callable[[str], bool]) -> SudoCommand:
     for option in line.options:
         if option.name in IMPERSONATION:
             raise UsageError(f"--{option.name} cannot be combined with kubectl sudo, which sets it")
-    command = SudoCommand(line, count_plugin_words(first_words(line), is_plugin))
+    count = count_plugin_words(first_words(line), is_plugin)
+    command = SudoCommand(line, count, count > 0 and is_plugin(_plugin_name(line.words[:count])))
     _refuse_misplaced(command)
     if command.ours and any(o.name == "user" for piece in leading(line) for o in piece.options):
         raise UsageError("--user before a plugin would be read as a person; choose with --context")
@@ -212,6 +232,8 @@ def _refuse_misplaced(command: SudoCommand) -> None:
     It takes the argument behind such a flag for its value. If that is the command itself, or a flag
     whose own value follows, it then complains about our flags, which nobody has typed.
     """
+    if not command.by_plugin:
+        _refuse_misspelt(command.line)
     pieces = () if command.plugin_words else command.line.pieces
     for piece, behind in pairwise(pieces):
         if piece.word is not None:
@@ -221,6 +243,19 @@ def _refuse_misplaced(command: SudoCommand) -> None:
         unknown = any(o.value is None and o.name not in FRONT_SWITCHES for o in piece.options)
         if alone and unknown and (behind.word is not None or len(behind.tokens) > 1):
             raise UsageError(f"{flag} cannot stand before the command; write it behind")
+
+
+def _refuse_misspelt(line: CommandLine) -> None:
+    """Refuse a flag in front that is nearly one of those that may stand there.
+
+    Without a command, refuse any that nobody knows. With one, it may be a flag of the command that
+    is not known here, so it has to be nearer: `--server-side` is not `--server`.
+    """
+    for option in (option for piece in leading(line) for option in piece.options):
+        if len(option.name) > 1 and option.name not in KNOWN:
+            near = suggestion(option.name, FRONT, "--", cutoff=0.85 if line.words else 0.6)
+            if near or not line.words:
+                raise UsageError(f"unknown flag: --{option.name}{near}")
 
 
 def drop_repeated(argv: Sequence[str]) -> Sequence[str]:
@@ -258,9 +293,13 @@ def count_plugin_words(words: Sequence[str], is_plugin: Callable[[str], bool]) -
             return 0
         least = 2
     for count in range(len(words), least - 1, -1):
-        if is_plugin("-".join(word.replace("-", "_") for word in words[:count])):
+        if is_plugin(_plugin_name(words[:count])):
             return count
     return 1 if words and words[0] not in BUILTIN else 0
+
+
+def _plugin_name(words: Sequence[str]) -> str:
+    return "-".join(word.replace("-", "_") for word in words)
 
 
 def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ In a context that leads to an LCluster, the rights are those of its cluster-admi
 sudoer of the LCluster, and no namespace is needed.
 
 The namespace is taken from -n, else from the LNamespace that the command names, else from the
-files that it is given, else from the current context.
+files, folders and kustomizations that it is given, else from the current context.
 
 Examples:
   # Delete a role binding in namespace team-a

@@ -281,11 +281,11 @@ def parse(argv: Sequence[str], flags: Flags) -> Arguments:
     return Arguments(line.words + line.tail[1:], line, passed)
 
 
-def suggestion(word: str, known: Iterable[str], before: str = "") -> str:
+def suggestion(word: str, known: Iterable[str], before: str = "", cutoff: float = 0.6) -> str:
     """Return the known word that was probably meant, as kubectl suggests it; or nothing."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6) if len(word) > 1 else []
+    near = get_close_matches(word, sorted(known), n=1, cutoff=cutoff) if len(word) > 1 else []
     return f"\nDid you mean this?\n\t{before}{near[0]}" if near else ""
 
 

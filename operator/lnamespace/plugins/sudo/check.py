@@ -23,31 +23,41 @@ from lnamespace.plugins.model.roles import refusal
 from lnamespace.plugins.model.subjects import ACCOUNT_USERNAME, Caller
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
 from lnamespace.plugins.runtime.terminal import printable, say
-from lnamespace.plugins.runtime.values import TYPE_CHECKING
+from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 from lnamespace.plugins.sudo.pod import pod_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from lnamespace.plugins.runtime.flags import CommandLine
+    from lnamespace.plugins.sudo.manifests import Files
 
 LCLUSTER_GROUP = "lcluster:users"  # the group of all users of an LCluster
 VERSION = "/version"  # everybody may read it on an ordinary cluster
+CREATING = (("create",), ("lns",))  # how a command begins that may create an LNamespace
 # What kubectl says where there is no kubeconfig, or none that names a current context.
 NO_CONTEXT = "current-context must exist"
 
 
-def checked(
-    connection: tuple[str, ...], named: str | None, files: Sequence[str]
-) -> tuple[str, ...]:
-    """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal.
+class Question(NamedTuple):
+    """A command whose caller wants to act as a sudoer.
 
     ``named`` is the namespace that the command itself names; where it names none, its ``files``
     may, or else the context.
     """
-    kubectl = Kubectl(connection)
-    namespaces = [named] if named else _namespaces(files)
+
+    line: CommandLine
+    connection: tuple[str, ...]
+    named: str | None
+    files: Files | None = None
+    by_plugin: bool = False  # another program than kubectl reads the line
+
+
+def checked(question: Question) -> tuple[str, ...]:
+    """Return kubectl's flags for acting as a sudoer, or raise the reason for a refusal."""
+    kubectl = Kubectl(question.connection)
+    namespaces, problem = _namespaces(question)
     who = kubectl.start_whoami()
     if not namespaces:
-        namespaces = [context_namespace(kubectl)]
+        namespaces = tuple(filter(None, (context_namespace(kubectl),)))
     namespace = namespaces[0] if len(namespaces) == 1 else ""
     found = kubectl.start_get(path(check_name(namespace))) if namespace else None
     asked = who.reply()
@@ -58,36 +68,29 @@ def checked(
         return permitted_within(kubectl, me, found).flags(me.username)
     if asked.code and (refused := not_let_in(kubectl)):
         raise refused
-    if found is None:
-        raise _unclear(namespaces, files)
+    if found is None or question.line.words[:1] in CREATING:
+        from lnamespace.plugins.sudo.unclear import creation, problem_of
+
+        if told := creation(question.line):
+            raise told
+        if found is None:
+            raise problem_of(question.line, question.by_plugin, namespaces, problem)
     me = caller(asked)
     return permitted(kubectl, namespace, me, found).flags(me.username)
 
 
-def _namespaces(files: Sequence[str]) -> list[str]:
-    """Return the namespaces that the files of a command are for; in an LCluster several may be."""
-    if not files:
-        return []
-    from lnamespace.plugins.sudo.manifests import namespaces_of
+def _namespaces(question: Question) -> tuple[tuple[str, ...], PluginError | None]:
+    """Return the namespaces that a command is for, and why its files could not be read.
 
-    return namespaces_of(files)
+    In an LCluster they may be several.
+    """
+    if question.named:
+        return (question.named,), None
+    if question.files is None:
+        return (), None
+    from lnamespace.plugins.sudo.manifests import contents
 
-
-def _unclear(namespaces: Sequence[str], files: Sequence[str]) -> PluginError:
-    if len(namespaces) > 1:
-        return PluginError(
-            f"the files are for several namespaces ({', '.join(namespaces)}), and sudo is for one: "
-            "apply them one by one"
-        )
-    problem = ""
-    if files:
-        from lnamespace.plugins.sudo.manifests import misread
-
-        problem = misread(files)
-    return PluginError(
-        f"which namespace? {problem and f'{problem}. '}Neither the command nor the current context "
-        "names one; say it with -n: kubectl sudo -n NAMESPACE COMMAND"
-    )
+    return contents(question.files)
 
 
 def in_lcluster(asked: Reply) -> bool:

@@ -1,8 +1,9 @@
 """Which namespaces the manifests of a command's files are for: just enough YAML to find that.
 
-It steers nothing but which LNamespace's sudoers one acts as, as `-n` does; the file is kubectl's
-to read. What cannot be read here, such as a flow mapping over several lines, names no namespace,
-and then the command line or the context has to.
+It steers nothing but which LNamespace's sudoers one acts as, as `-n` does. What cannot be read
+here, such as a flow mapping over several lines, a folder or a kustomization, kubectl is asked for:
+it reads them without asking the cluster, and says which file is broken. An address names no
+namespace, and then the command line or the context has to.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import json
 import os
 import re
 
+from lnamespace.plugins.cluster.kubectl import Call
 from lnamespace.plugins.runtime.errors import KubectlError
-from lnamespace.plugins.runtime.values import TYPE_CHECKING
+from lnamespace.plugins.runtime.processes import Process, executable
+from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from typing import IO, Any
 
 MANIFEST_BYTES = 4 * 2**20  # bytes of a file that are read for its namespace
@@ -27,26 +30,79 @@ IN_BRACES = re.compile(
     r"""[{,]\s*["']?(name|namespace)["']?\s*:\s*["']?([a-z0-9.-]+)["']?\s*(?=[,}])"""
 )
 WORD = re.compile(r"[A-Za-z0-9.-]+")
+# To read files by kubectl: what it finds in them. Its own defaults are said, for a kuberc may have
+# others.
+LOCAL = (
+    "--local=true",
+    "--overwrite=true",
+    "--all=false",
+    "--list=false",
+    "--selector=",
+    "--field-selector=",
+    "--dry-run=none",
+    "--resource-version=",
+    '--output=jsonpath={.kind}{"\\t"}{.metadata.name}{"\\t"}{.metadata.namespace}{"\\n"}',
+)
+FIELDS = 3  # of an object in that output
 THEMSELVES = ("LNamespace", "Namespace")  # kinds of objects that are, or become, a namespace
 
 
-def namespaces_of(files: Sequence[str]) -> list[str]:
-    """Return the namespaces that the arguments of -f are for, in order of their names."""
-    paths = [path for file in files for path in _paths(file)]
-    return sorted(set().union(*(namespaces(_content(path)) for path in paths)))
+class Files(NamedTuple):
+    """What a command is given to read its objects from, by kubectl's -f, -k and -R."""
+
+    names: tuple[str, ...] = ()
+    kustomizations: tuple[str, ...] = ()
+    recursive: bool = False
 
 
-def misread(files: Sequence[str]) -> str:
-    """Return which of the files is JSON that cannot be read, and why; empty if none is."""
-    for path in (path for file in files for path in _paths(file)):
-        text = _content(path)
-        try:
-            if text.lstrip().startswith("{"):
-                json.loads(text)
-        except (ValueError, RecursionError) as error:
-            name = "standard input" if path == "-" else path
-            return f"{name} cannot be read as JSON ({error})"
-    return ""
+class Contents(NamedTuple):
+    """The namespaces that files are for, in order of their names.
+
+    ``problem`` is why kubectl cannot read them, None if it can or was not asked.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    problem: KubectlError | None = None
+
+
+def contents(files: Files) -> Contents:
+    """Return which namespaces the files of a command are for."""
+    paths = [path for file in files.names for path in _paths(file)]
+    found = set[str]().union(*(namespaces(_content(path)) for path in paths))
+    if found and not files.kustomizations and not any(map(os.path.isdir, paths)):
+        return Contents(tuple(sorted(found)))
+    read = _read_by_kubectl(files)
+    return Contents(tuple(sorted(found.union(read.namespaces))), read.problem)
+
+
+def _read_by_kubectl(files: Files) -> Contents:
+    """Return what kubectl finds in the files; no request is sent for `label --local`."""
+    names = [name for name in files.names if not _is_address(name) and not _is_typed(name)]
+    given = [f"--filename={name}" for name in names]
+    given += [f"--kustomize={folder}" for folder in files.kustomizations]
+    if not given:
+        return Contents()
+    recursive = f"--recursive={'true' if files.recursive else 'false'}"
+    command = [executable(), "label", *LOCAL, recursive, *given, "read=here"]
+    fed = "-" in names
+    reply = Call(Process(command, fed=fed), _whole_input() if fed else b"").reply()
+    if reply.code:
+        return Contents(problem=reply.failure())
+    objects = (line.split("\t") for line in reply.out.splitlines())
+    return Contents(tuple(filter(None, (_named(*each) for each in objects if len(each) == FIELDS))))
+
+
+def _named(kind: str, name: str, namespace: str) -> str:
+    return _namespace({"kind": kind, "metadata": {"name": name, "namespace": namespace}})
+
+
+def _is_address(file: str) -> bool:
+    return file.startswith(("http://", "https://"))
+
+
+def _is_typed(file: str) -> bool:
+    """Return whether a file is what somebody will type on the terminal."""
+    return file == "-" and os.isatty(0)
 
 
 def _paths(file: str) -> list[str]:
@@ -54,7 +110,7 @@ def _paths(file: str) -> list[str]:
 
     kubectl reports it only when it runs, and before that we need the namespace from the file.
     """
-    if file == "-" or file.startswith(("http://", "https://")):
+    if file == "-" or _is_address(file):
         return [file]
     try:
         os.stat(file)  # noqa: PTH116 - pathlib is slow to load
@@ -73,8 +129,7 @@ def _paths(file: str) -> list[str]:
 def _content(file: str) -> str:
     """Return the content of a file, as far as it can be read before kubectl reads it.
 
-    Standard input is kept in a file without a name, for kubectl to read it from the start again. A
-    folder and an address name no namespace.
+    Standard input is kept in a file without a name, for kubectl to read it from the start again.
     """
     if file == "-":
         return _standard_input()
@@ -96,6 +151,14 @@ def _standard_input() -> str:
             return _start(kept)
     except OSError:  # kubectl cannot read it either, and says so
         return ""
+
+
+def _whole_input() -> bytes:
+    """Return standard input, which `_standard_input` has kept; kubectl reads it again."""
+    with open(0, "rb", closefd=False) as kept:
+        data = kept.read()
+        kept.seek(0)
+        return data
 
 
 def _start(file: IO[bytes]) -> str:
