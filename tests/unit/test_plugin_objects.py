@@ -305,6 +305,15 @@ def test_a_grant_adds_and_leaves_the_rest() -> None:
     assert spec["users"] == [user("alice")]
 
 
+def test_a_grant_beside_a_name_that_differs_by_case_only_says_so() -> None:
+    spec = {"managers": [user("bob@x.ca")]}
+    told = "BOB@x.ca is now a user; bob@x.ca, listed too, is another user"
+    assert grant(spec, grants("user", "BOB@x.ca"), NOW).words == (told,)
+    assert grant(spec, grants("user", "bob@x.ca"), NOW).words == ("bob@x.ca is now a user",)
+    both = grant({}, [*grants("user", "Al"), *grants("user", "al")], NOW)
+    assert both.words[1] == "al is now a user; Al, listed too, is another user"
+
+
 def test_a_grant_sets_and_removes_the_expiry() -> None:
     end = NOW + timedelta(hours=8)
     ending = user("bob", expiresAt=format_instant(end))

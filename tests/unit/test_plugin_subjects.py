@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.plugins.model.subjects import (
+    NOTED,
     Caller,
     ListEntry,
     SubjectName,
@@ -97,15 +98,22 @@ def test_an_invalid_subject_is_refused(text: str) -> None:
     [
         ("mark,nina", "write each subject with a flag of its own"),
         ("mark,nina,for=8h", "write each subject with a flag of its own"),
-        ("mark,fro=8h", '"fro=" is not known'),
-        ("group:devs,untill=2030-12-31T18:00:00Z", '"untill=" is not known'),
-        ("CN=mark,For=8h", '"For=" is not known'),
+        ("mark,fro=8h", '"fro=" is no end there'),
+        ("group:devs,untill=2030-12-31T18:00:00Z", '"untill=" is no end there'),
+        ("CN=mark,For=8h", '"For=" is no end there'),
         ("Group:devs", "did you mean group:devs?"),
         ("groups:devs", "did you mean group:devs?"),
         ("User:bob", "did you mean user:bob?"),
         ("sa:default:default", "did you mean serviceaccount:default:default?"),
         ("ServiceAccount:ci:deployer", "did you mean serviceaccount:ci:deployer?"),
-        ("system:serviceaccounts:ci", "did you mean group:system:serviceaccounts:ci?"),
+        ("system:serviceaccounts:ci", "name each ServiceAccount: serviceaccount:ci:NAME"),
+        ("grp:devs", "did you mean group:devs?"),
+        ("group/devs", "did you mean group:devs?"),
+        ("sa/ci/deployer", "did you mean serviceaccount:ci:deployer?"),
+        ("@devs", "did you mean group:devs?"),
+        ("alice;carol", "write each subject with a flag of its own"),
+        ("alice:for=8h", '"for=" is no end there; an end is written ,for=8h'),
+        ("group:devs;until=2030-12-31T18:00:00Z", '"until=" is no end there'),
         ("--sudoer=bob", "it begins as a flag does"),
     ],
 )
@@ -115,7 +123,43 @@ def test_a_likely_mistake_in_a_subject_is_refused_with_advice(text: str, advice:
     assert advice in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["mark,nina", "Group:devs", "sa:default:default", "a:b,c", "-x"])
+@pytest.mark.parametrize("name", ["alice carol", "alice/carol", "bob@x.ca  al-b@x.ca"])
+def test_a_name_that_may_be_two_is_taken_with_a_note(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Certificates and LDAP have such logins: they are no mistake for sure."""
+    NOTED.clear()
+    for _ in range(2):  # a command that is run again tells nothing twice
+        assert parse_subject(name, NOW).identity == SubjectName("User", name, "")
+    assert capsys.readouterr().err == (
+        f'note: "{name}" is one user of that name; write each subject with a flag of its own '
+        f"(a user who is really called that: user:{name})\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user:alice carol",
+        "alice carol,until=never",
+        "group:data science",
+        "host/node1@EXAMPLE.COM",
+        "arn:aws:iam::1:role/dev",
+        "https://issuer/a",
+        "CN=Al Smith,O=x",
+    ],
+)
+def test_a_name_that_is_one_is_taken_without_a_note(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    NOTED.clear()
+    parse_subject(text, NOW)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["mark,nina", "@x", "a;b", "group/x", "Group:devs", "sa:default:default", "a:b,c", "-x"]
+)
 def test_the_user_prefix_accepts_any_name_unchanged(name: str) -> None:
     assert parse_subject(f"user:{name}", NOW).identity == SubjectName("User", name, "")
 
@@ -124,7 +168,7 @@ names = st.one_of(
     st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=12),
     st.builds("".join, st.lists(st.sampled_from(
         ["user:", "group:", "Group:", "system:", "serviceaccount:", ",for=8h", ",until=never",
-         ",fr=", ",", "x"]
+         ",fr=", ",", "x", ":for=", ";", " until=1", "@", "/", "grp", "system:serviceaccounts:"]
     ), min_size=1, max_size=4)),
 )  # fmt: skip
 

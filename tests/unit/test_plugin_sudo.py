@@ -254,7 +254,7 @@ def test_a_refusal_names_an_expired_sudoer_entry() -> None:
 def test_a_suggested_command_is_quoted_for_the_shell() -> None:
     told = refusal(lns(), Caller("o'neil; rm -rf ~", ()), NOW)
     assert told is not None
-    assert told.endswith("""--sudoer 'o'"'"'neil; rm -rf ~'""")
+    assert told.endswith("""--sudoer 'user:o'"'"'neil; rm -rf ~'""")
 
 
 # As whom

@@ -64,13 +64,27 @@ def grant(spec: Spec, wanted: Iterable[Grant], now: datetime) -> Change:
         place = next((n for n, item in enumerate(items) if entry(item).identity == identity), None)
         if place is None:
             items.append(manifest(wish.subject))
-            words.append(f"{identity.spelling} is now a {wish.role}{_until(wish.subject, now)}")
+            told = f"{identity.spelling} is now a {wish.role}{_until(wish.subject, now)}"
+            words.append(told + _another(changed, identity))
         elif _changes_end(entry(items[place]), wish, now):
             items[place] = _with_end(items[place], wish.subject)
             end = _until(wish.subject, now) or " without end"
             words.append(f"{identity.spelling} stays a {wish.role}, now{end}")
         changed[field] = items
     return Change(changed, tuple(words))
+
+
+def _another(spec: Spec, identity: SubjectName) -> str:
+    """Return words about a listed subject of nearly the same name: RBAC compares case too."""
+    listed = (known.identity for field in LISTS.values() for known in entries(spec, field))
+    alike = (known for known in listed if _folded(known) == _folded(identity) and known != identity)
+    other = next(alike, None)
+    kind = "user" if identity.kind == "User" else "group"
+    return f"; {other.spelling}, listed too, is another {kind}" if other else ""
+
+
+def _folded(identity: SubjectName) -> SubjectName:
+    return identity._replace(name=identity.name.casefold())
 
 
 def _changes_end(known: ListEntry, wish: Grant, now: datetime) -> bool:

@@ -6,7 +6,8 @@ On the command line a subject is
 `,for=8h`, `,until=2030-12-31T18:00:00Z` or `,until=never`. User names may hold
 `@`, `:`, `,` and spaces, so only a last `,for=` or `,until=` is ours; a name that itself ends like
 that is written with `,until=never` behind it. A bare name that looks like a slip (`mark,nina`,
-`Group:devs`) is refused with the way to write what was meant; `user:` in front takes it as it is.
+`Group:devs`) is refused with the way to write what was meant; one that may be a slip as well as a
+login (`mark nina`) is taken with a note. `user:` in front takes any name as it is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lnamespace.plugins.model.times import (
     read_instant,
 )
 from lnamespace.plugins.runtime.errors import UsageError
+from lnamespace.plugins.runtime.terminal import say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,18 +41,26 @@ LOOKALIKES = {
     "users": "user:",
     "group": "group:",
     "groups": "group:",
+    "grp": "group:",
     "sa": "serviceaccount:",
     "svc": "serviceaccount:",
     "serviceaccount": "serviceaccount:",
     "serviceaccounts": "serviceaccount:",
     "service-account": "serviceaccount:",
     "system:serviceaccount": "serviceaccount:",
-    "system:serviceaccounts": "group:system:serviceaccounts:",
-}  # what people write for a prefix, and what they mean
+}  # what people write for a prefix, before a colon or a slash, and what they mean
+# A group of Kubernetes that holds whatever ServiceAccount is made in a namespace; it is refused.
+ALL_ACCOUNTS = "system:serviceaccounts:"
 DISTINGUISHED_NAME = r"\s*[A-Za-z][A-Za-z0-9.-]*\s*=[^,]+"  # one part of it, RFC 4514
+# Logins or addresses with blanks, or words with slashes; no URL, and no realm behind a slash.
+TWO_NAMES = r"[\w.@-]+( +[\w.@-]+)+|[\w.-]+(/[\w.-]+)+"
 END_KEYS = ("for", "until")
+OTHER_COMMAS = ":; "  # what people write before an end
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 ACCOUNT = rf"({LABEL}):({LABEL}(\.{LABEL})*)"
+
+
+NOTED = set[str]()  # a command may be run again, in another API group
 
 
 class SubjectName(NamedTuple):
@@ -124,13 +134,26 @@ def parse_subject(text: str, now: datetime) -> ParsedSubject:
     name, end = _split_end(text)
     if not end and (key := _misspelt_end(name)):
         raise UsageError(
-            f'invalid subject "{text}": "{key}=" is not known; an end is written ,for=8h or '
+            f'invalid subject "{text}": "{key}=" is no end there; an end is written ,for=8h or '
             ",until=2030-12-31T18:00:00Z (a name that really ends so: put ,until=never behind it)"
         )
     literal = end == "until=never"  # who writes that means the name as it stands before it
-    return ParsedSubject(
-        _identity(name, text, literal), bool(end), parse_end(end, now) if end else None
-    )
+    identity = _identity(name, text, literal)
+    if not literal and identity.name == name:
+        _note_doubt(name)
+    return ParsedSubject(identity, bool(end), parse_end(end, now) if end else None)
+
+
+def _note_doubt(name: str) -> None:
+    """Tell once that a bare name is one user, where it may be meant as two."""
+    from re import fullmatch
+
+    if name not in NOTED and fullmatch(TWO_NAMES, name):
+        NOTED.add(name)
+        say(
+            f'note: "{name}" is one user of that name; write each subject with a flag of its own '
+            f"(a user who is really called that: user:{name})"
+        )
 
 
 def check_role(role: str, kind: str) -> None:
@@ -160,8 +183,12 @@ def _split_end(text: str) -> tuple[str, str]:
 def _misspelt_end(name: str) -> str:
     """Return the key of a last `,KEY=VALUE` that is nearly `for` or `until`, or nothing.
 
-    `mark,fro=8h` would otherwise be a person of that name, who has access without an end.
+    `mark,fro=8h` would otherwise be a person of that name, who has access without an end, and so
+    would `mark:for=8h`.
     """
+    before, equals, _ = name.rpartition("=")
+    if equals and before.endswith(tuple(f"{c}{key}" for c in OTHER_COMMAS for key in END_KEYS)):
+        return "until" if before.endswith("until") else "for"
     key, equals, _ = name.rpartition(",")[2].partition("=")
     if "," not in name or not equals or key in END_KEYS:
         return ""
@@ -177,14 +204,23 @@ def _slip(name: str) -> str:
     RBAC compares names exactly and knows no list of users, so a misspelt name gives access to
     nobody, or later to a user who gets that name.
     """
-    found = max((key for key in LOOKALIKES if _begins(name, f"{key}:")), key=len, default="")
-    if found:
-        return f"did you mean {LOOKALIKES[found]}{name[len(found) + 1 :]}?"
+    if _begins(name, ALL_ACCOUNTS):
+        return f"name each ServiceAccount: serviceaccount:{name[len(ALL_ACCOUNTS) :]}:NAME"
+    near = (key for key in LOOKALIKES if _begins(name, f"{key}:") or _begins(name, f"{key}/"))
+    if found := max(near, key=len, default=""):
+        return _meant(LOOKALIKES[found], name[len(found) + 1 :])
+    if name.startswith("@"):  # as a team is mentioned in a chat
+        return _meant("group:", name[1:])
     if name.startswith("-"):  # as in `--user --sudoer=bob`
         return "it begins as a flag does, and the flag before it has no name"
-    if "," in name and not _is_distinguished(name):
+    if ";" in name or ("," in name and not _is_distinguished(name)):
         return "write each subject with a flag of its own"
     return ""
+
+
+def _meant(prefix: str, name: str) -> str:
+    named = name.replace("/", ":", 1) if prefix == "serviceaccount:" else name
+    return f"did you mean {prefix}{named}?"
 
 
 def _is_distinguished(name: str) -> bool:
