@@ -22,7 +22,7 @@ DOWNLOADS = "https://YOUR_DOWNLOADS"
 
 def make(made_from: Source, folder: Path, dist: Path) -> list[Path]:
     """Make the plugins from the files in ``folder``."""
-    program = _program(_modules(folder), made_from.epoch)
+    program = _program(_modules(folder) | _metadata(made_from.version), made_from.epoch)
     single = dist / f"lnamespace-{made_from.version}-plugins.pyz"
     single.write_bytes(program)
     single.chmod(0o755)
@@ -42,6 +42,12 @@ def _modules(folder: Path) -> dict[str, bytes]:
     package = root / "lnamespace"
     paths = [package / "__init__.py", *sorted((package / "plugins").rglob("*.py"))]
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+def _metadata(version: str) -> dict[str, bytes]:
+    """Return what a wheel has, from which a plugin knows its version."""
+    text = f"Metadata-Version: 2.1\nName: lnamespace\nVersion: {version}\n"
+    return {f"lnamespace-{version}.dist-info/METADATA": text.encode()}
 
 
 def _program(modules: Mapping[str, bytes], epoch: int) -> bytes:

@@ -71,6 +71,7 @@ SUMMARIES = {
     "ledger": "Who pays, since when, and why",
     "whoami": "Who the cluster says you are",
     "kubeconfig": "A context that leads to an LCluster",
+    "version": "The version of these plugins",
 }
 NAMED = ("describe", "grant", "revoke", "extend", "leave", "prune", "set", "ledger")
 

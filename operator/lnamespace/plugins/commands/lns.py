@@ -57,6 +57,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     ),
 }
 ALIASES = {"ls": "list", "get": "list"}
+VERSION = "version"  # a word, as in kubectl, or a flag
 CREATE = "create"  # a command of its own, kubectl create lns, which kubectl knows from 1.31 on
 
 # All flags of all subcommands, because flags may also stand before the subcommand.
@@ -86,6 +87,7 @@ FLAGS = Flags(
             "deletion-protection",
             "mine",
             "sni",
+            VERSION,
             "wait",
             "watch",
         )
@@ -103,7 +105,7 @@ def main() -> int:
 def typed(argv: list[str]) -> str:
     """Return the command whose --help explains these arguments."""
     name = ALIASES.get(argv[0], argv[0]) if argv else ""
-    return f"kubectl lns {name}" if name in (*SUBCOMMANDS, CREATE) else "kubectl lns"
+    return f"kubectl lns {name}" if name in (*SUBCOMMANDS, CREATE, VERSION) else "kubectl lns"
 
 
 def run_subcommand(argv: list[str]) -> int:
@@ -112,6 +114,8 @@ def run_subcommand(argv: list[str]) -> int:
         return _load(Subcommand("commands.create", "create_lnamespace", frozenset()))(argv[1:])
     arguments = parse(argv, FLAGS)
     words = arguments.words
+    if words[:1] == (VERSION,) or (not words and arguments.given(VERSION)):
+        return _version(arguments)
     if not words or words[0] == "help":
         return _help(words[1:])
     if words[0] == CREATE:
@@ -123,6 +127,14 @@ def run_subcommand(argv: list[str]) -> int:
         return _help((name,))
     _check_flags(name, arguments)
     return _load(SUBCOMMANDS[name])(arguments)
+
+
+def _version(arguments: Arguments) -> int:
+    if arguments.given("help"):
+        return _help((VERSION,))
+    from lnamespace.plugins.runtime.version import print_version
+
+    return print_version("kubectl-lns")
 
 
 def _help(words: tuple[str, ...]) -> int:
@@ -149,4 +161,4 @@ def _load(subcommand: Subcommand) -> Callable[[Any], int]:
 def _suggestion(word: str) -> str:
     if word in ("delete", "edit", "explain"):
         return f"\nThat is kubectl's own: kubectl {word} {resource()}"
-    return suggestion(word, (*SUBCOMMANDS, CREATE))
+    return suggestion(word, (*SUBCOMMANDS, CREATE, VERSION))

@@ -56,6 +56,10 @@ def run_as_sudoer(argv: list[str]) -> int:
     command = parse(argv, is_plugin)
     if not command.line.words:
         asked = _wants_help(command)
+        if not asked and command.line.gives((VERSION,)):
+            from lnamespace.plugins.runtime.version import print_version
+
+            return print_version("kubectl-sudo")
         if command.line.options and not asked:
             raise UsageError("which command? Write kubectl sudo -n NAMESPACE COMMAND")
         return print_help(asked)
@@ -144,7 +148,8 @@ RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
 # The flags without a value that kubectl takes in front of any command.
 FRONT_SWITCHES = SWITCHES | {"help", "match-server-version", "warnings-as-errors"}
 FRONT = CONNECTION | FRONT_SWITCHES | {"namespace"}  # all flags that belong to no command
-KNOWN = VALUED | FRONT_SWITCHES | frozenset(SHORTS.values())
+VERSION = "version"  # a flag of ours, without a command; the command of that name is kubectl's
+KNOWN = VALUED | FRONT_SWITCHES | {VERSION} | frozenset(SHORTS.values())
 # kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
 BINDING_PEOPLE = (("create", "rolebinding"), ("create", "clusterrolebinding"), ("set", "subject"))
 

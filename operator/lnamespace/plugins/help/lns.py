@@ -20,6 +20,7 @@ Commands:
   ledger     Who pays for one, since when, and why
   whoami     Who the cluster says you are, and what that gives you
   kubeconfig A context that leads to an LCluster, with the login that you have
+  version    The version of these plugins
 
 Examples:
   kubectl lns list
@@ -272,6 +273,13 @@ Usage:
   kubectl lns kubeconfig (NAME | --mine) [options]
 """
 
+VERSION = """\
+Print the version of these plugins; kubectl lns --version and kubectl sudo --version do so too.
+
+Usage:
+  kubectl lns version
+"""
+
 HELP_OF = {
     "create": CREATE,
     "list": LIST,
@@ -285,4 +293,5 @@ HELP_OF = {
     "ledger": LEDGER,
     "whoami": WHOAMI,
     "kubeconfig": KUBECONFIG,
+    "version": VERSION,
 }

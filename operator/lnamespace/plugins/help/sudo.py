@@ -36,4 +36,5 @@ Examples:
 
 Usage:
   kubectl sudo [-n NAMESPACE] COMMAND [ARGUMENTS ...]
+  kubectl sudo --version
 """
