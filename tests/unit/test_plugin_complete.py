@@ -71,3 +71,50 @@ def test_a_malformed_response_of_the_cluster_gives_no_completions(
 @pytest.mark.parametrize("function", ["lns", "sudo"])
 def test_a_missing_kubectl_gives_no_completions(function: str, tmp_path: Path) -> None:
     assert complete(function, tmp_path / "none", "describe", "") == (0, NOTHING, "")
+
+
+LISTED = """#!/bin/sh
+case "$*" in
+"config get-contexts"*|"__complete get --kubeconfig=k --context "*) printf 'dev\\nprod\\n:4\\n';;
+"__complete get --context d") printf 'dev\\n:4\\n';;
+"__complete exec p -- x -n p") printf 'within\\n:4\\n';;
+"__complete get pods") printf 'kubectl\\n:4\\n';;
+*lnamespaces/team-a*) echo '{"spec": {"users": [{"name": "bob"}], "sudoers": [{"name": "al"}]}}';;
+*lnamespaces*) echo '{"items": [{"metadata": {"name": "team-a"}}, {"metadata": {"name": "b"}}]}';;
+*) exit 1;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "choices"),
+    [
+        ("lns", "--context d", "dev"),
+        ("lns", "--kubeconfig k --context ", "dev prod"),
+        ("lns", "describe --context d", "dev"),
+        ("lns", "create x --context d", "dev"),
+        ("create", "x --context d", "dev"),
+        ("lns", "-n x describe t", "team-a"),
+        ("sudo", "-n ", "b team-a"),
+        ("sudo", "get pods --namespace t", "team-a"),
+        ("sudo", "get pods", "kubectl"),
+        ("sudo", "exec p -- x -n p", "within"),
+        ("lns", "revoke team-a --user ", "bob"),
+        ("lns", "extend team-a --sudoer a", "al"),
+        ("lns", "revoke team-a ", "al bob"),
+        ("lns", "revoke --user ", ""),
+        ("lns", "grant team-a --user ", ""),
+    ],
+)
+def test_the_value_of_a_flag_is_completed(
+    function: str, line: str, choices: str, kubectl: Path
+) -> None:
+    """`--context` offered subcommands or LNamespaces, and the others nothing."""
+    kubectl.write_text(LISTED)
+    code, told, err = complete(function, kubectl, *line.split(" "))
+    assert (code, told.split(), err) == (0, [*choices.split(), ":4"], "")
+
+
+def test_sudo_completes_a_namespace_as_kubectl_does_without_lnamespaces(kubectl: Path) -> None:
+    kubectl.write_text('#!/bin/sh\n[ "$1" = __complete ] && echo ":4 $*" || exit 1\n')
+    assert complete("sudo", kubectl, "-n", "p")[1] == ":4 __complete -n p\n"

@@ -29,10 +29,14 @@ from lnamespace.plugins.runtime.flags import (
     CONNECTION,
     CREATE_CLUSTER_FLAGS,
     CREATE_FLAGS,
+    PASSED_ON,
+    PASSED_ON_SHORTS,
     POLICIES,
+    SWITCHES,
     CommandLine,
     Flags,
     FlagTable,
+    read,
     scan,
 )
 from lnamespace.plugins.runtime.processes import become_kubectl
@@ -40,7 +44,7 @@ from lnamespace.plugins.runtime.terminal import printable
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 NO_FILES = 4  # ShellCompDirectiveNoFileComp
 NO_SPACE = 2  # ShellCompDirectiveNoSpace
@@ -73,6 +77,8 @@ SUMMARIES = {
     "kubeconfig": "A context that leads to an LCluster",
     "version": "The version of these plugins",
 }
+ENDING = ("revoke", "extend")  # commands about somebody who is on a list
+ROLE_FLAGS = {f"--{role}": field for role, field in LISTS.items()}
 NAMED = ("describe", "grant", "revoke", "extend", "leave", "prune", "set", "ledger")
 
 
@@ -115,7 +121,13 @@ def quietly(command: Command) -> Command:
 
 def _sudo(argv: list[str]) -> int:
     words = [*drop_repeated(argv[:-1]), *argv[-1:]]
-    become_kubectl(["__complete", *words])
+    if words[-2:-1] in (["-n"], ["--namespace"]) and "--" not in words:
+        line = read(tuple(words[:-2]))
+        reply = _kubectl(line).start_get(collection(LNAMESPACE)).reply()
+        if not reply.code:  # an LCluster mostly has namespaces only
+            found = map(name_of, reply.document()["items"])
+            return _print(_starting(found, words[-1]))
+    return become_kubectl(["__complete", *words])
 
 
 def _create(argv: list[str]) -> int:
@@ -127,51 +139,80 @@ def _create_lcluster(argv: list[str]) -> int:
 
 
 def _offer_flags(argv: list[str], known: Flags) -> int:
+    if _completes_value_of(argv, PASSED_ON - SWITCHES, PASSED_ON_SHORTS):
+        return _as_kubectl(argv, _scanned(argv, known))
     return _offer(argv, known.valued | known.switches | known.optional, known.valued, CHANGED)
 
 
 def _lns(argv: list[str]) -> int:
-    line = scan(argv[:-1], FlagTable(FLAGS.valued | CONNECTION - {"user"}, FLAGS.shorts))
+    line = _scanned(argv, FLAGS)
     current, name = argv[-1] if argv else "", line.words[0] if line.words else ""
     if name == CREATE:
         return _create(argv[argv.index(CREATE) + 1 :])
+    if _completes_value_of(argv, PASSED_ON - SWITCHES, PASSED_ON_SHORTS):
+        return _as_kubectl(argv, line)
+    if len(line.words) > 1 and name in ENDING and argv[-2] in ROLE_FLAGS:
+        return _print(_starting(_subjects(line, (ROLE_FLAGS[argv[-2]],)), current))
     command = SUBCOMMANDS.get(ALIASES.get(name, name))
-    if current.startswith("-") or (argv[-2:-1] and _takes_value(argv[-2])):
-        flags = command.flags if command else frozenset({"all", "output"})
+    if current.startswith("-") or _completes_value_of(argv, FLAGS.valued, FLAGS.shorts):
+        flags = command.flags if command else frozenset({"all", "output", "version"})
         return _offer(argv, flags, FLAGS.valued, OUTPUTS.get(ALIASES.get(name, name), CHANGED))
     if not line.words:
         return _print(f"{name}\t{SUMMARIES[name]}" for name in _starting(SUMMARIES, current))
     return _print(_starting(_names(line, current), current))
 
 
-def _takes_value(flag: str) -> bool:
-    name = FLAGS.shorts.get(flag[1:], flag[2:])
-    return flag.startswith("-") and "=" not in flag and name in FLAGS.valued
+def _scanned(argv: Sequence[str], known: Flags) -> CommandLine:
+    """Return what stands before the word that is being completed."""
+    shorts = {**PASSED_ON_SHORTS, **known.shorts}
+    return scan(argv[:-1], FlagTable((known.valued | PASSED_ON) - SWITCHES, shorts))
+
+
+def _completes_value_of(
+    argv: Sequence[str], valued: frozenset[str], shorts: Mapping[str, str]
+) -> bool:
+    """Return whether what is being completed is the value of one of the flags."""
+    flag = argv[-2] if len(argv) > 1 else ""
+    name = flag[2:] if flag.startswith("--") else shorts.get(flag[1:], "")
+    return flag.startswith("-") and name in valued
+
+
+def _as_kubectl(argv: Sequence[str], line: CommandLine) -> int:
+    """Complete the value of a flag of kubectl's own as kubectl does, such as --context."""
+    flags = connection(line, CONNECTION - {"user"})
+    reply = Kubectl().run("__complete", "get", *flags, *argv[-2:])
+    if reply.code:
+        return _print(())
+    print(reply.out, end="")
+    return 0
+
+
+def _kubectl(line: CommandLine) -> Kubectl:
+    return Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
 
 
 def _names(line: CommandLine, current: str) -> Sequence[str]:
     """Return the names of LNamespaces, or of the subjects on the lists of one."""
     words = line.words
-    kubectl = Kubectl((*connection(line, CONNECTION - {"user"}), "--request-timeout=3s"))
     if words[0] == "kubeconfig" and len(words) == 1:
-        reply = kubectl.start_get(collection(LCLUSTER)).reply()
+        reply = _kubectl(line).start_get(collection(LCLUSTER)).reply()
         return [] if reply.code else [name_of(item) for item in reply.document()["items"]]
     if words[0] in NAMED and len(words) == 1:
         kind = LCLUSTER if current.startswith(f"{LCLUSTER.short}/") else LNAMESPACE
-        reply = kubectl.start_get(collection(kind)).reply()
+        reply = _kubectl(line).start_get(collection(kind)).reply()
         found = [] if reply.code else reply.document()["items"]
         return [typed(name_of(item), kind) for item in found]
-    if words[0] in ("revoke", "extend"):
-        kind, name = read_target(words[1])
-        reply = kubectl.start_get(path(name, kind)).reply()
-        spec = {} if reply.code else reply.document()["spec"]
-        subjects = (subject for field in LISTS.values() for subject in entries(spec, field))
-        return [
-            name
-            for name in (item.identity.spelling for item in subjects)
-            if name and name not in words
-        ]
-    return []
+    return _subjects(line, LISTS.values()) if words[0] in ENDING else []
+
+
+def _subjects(line: CommandLine, fields: Iterable[str]) -> Sequence[str]:
+    """Return who is on these lists of the object that the line names, and not yet in the line."""
+    kind, name = read_target(line.words[1])
+    reply = _kubectl(line).start_get(path(name, kind)).reply()
+    spec = {} if reply.code else reply.document()["spec"]
+    subjects = (subject for field in fields for subject in entries(spec, field))
+    spellings = (item.identity.spelling for item in subjects)
+    return [name for name in spellings if name and name not in line.words]
 
 
 def _offer(
