@@ -5,8 +5,8 @@ from __future__ import annotations
 SUDO = """\
 Run a kubectl command as a sudoer of one namespace.
 
-The rights are those of NAME's sudoers: everything inside the namespace NAME, and changes to the
-LNamespace NAME. You need to be on its list of sudoers; see: kubectl lns list
+The rights are those of NAMESPACE's sudoers: everything inside it, and changes to the LNamespace of
+that name. You need to be on its list of sudoers; see: kubectl lns list
 
 In a context that leads to an LCluster, the rights are those of its cluster-admin, for who is a
 sudoer of the LCluster, and no namespace is needed.
