@@ -37,6 +37,7 @@ See also: kubectl create lns --help, kubectl create lcluster --help, kubectl sud
 
 Usage:
   kubectl lns COMMAND [options]
+  kubectl lns --version
 
 Use "kubectl lns COMMAND --help" for more about a command. kubectl's connection flags (kubectl
 options) work everywhere, except --user, which names a person here.
