@@ -25,7 +25,13 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import RELEASE_NAMESPACE
 from tests.e2e.support.filling import DEFINITIONS, change
-from tests.e2e.support.gateway import GATEWAY_ACCOUNT, GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.gateway import (
+    GATEWAY_ACCOUNT,
+    LCLUSTERS,
+    GatewayCluster,
+    LClusters,
+    publish_pod,
+)
 from tests.e2e.support.hooks import listening, patched
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
@@ -416,10 +422,8 @@ def test_a_webhook_makes_no_object_that_nobody_can_read(
     assert root.get(path_of("cymbals", "v1"))["items"]
 
 
-def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
-    cluster: GatewayCluster, root: Api, tmp_path: Path
-) -> None:
-    """Its creation took a webhook long, and the next definition of the kind had other versions."""
+def outlive(cluster: GatewayCluster, root: Api, tenant: str, plural: str, folder: Path) -> None:
+    """Have a creation end after its definition is gone: a webhook holds it."""
     began, ended = Event(), Event()
 
     def slow(_: Object) -> Object:
@@ -427,15 +431,16 @@ def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
         ended.wait(25)
         return {"allowed": True}
 
-    body = {"apiVersion": f"{GROUP}/v1", "kind": "Tabor", "metadata": {"name": "one"}}
-    with listening(tmp_path / "tls", {"/slow": slow}) as hook, ThreadPoolExecutor(1) as pool:
+    kind = plural.removesuffix("s").title()
+    body = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "one"}}
+    with listening(folder / "tls", {"/slow": slow}) as hook, ThreadPoolExecutor(1) as pool:
         root.create(NAMESPACES, {"metadata": {"name": "slow"}})
         service = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
         root.create(ns_path("slow", "services"), {"metadata": {"name": "hook"}, "spec": service})
-        publish_pod(cluster.admin, f"{TENANT}-slow", "hook", "https", hook.port)
-        root.create(DEFINITIONS, definition("tabors", "v1"))
-        eventually(lambda: unless("NotFound", root.get, path_of("tabors", "v1")))
-        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["tabors"]}
+        publish_pod(cluster.admin, f"{tenant}-slow", "hook", "https", hook.port)
+        root.create(DEFINITIONS, definition(plural, "v1"))
+        eventually(lambda: unless("NotFound", root.get, path_of(plural, "v1")))
+        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": [plural]}
         webhook = {
             "name": "slow.example.com",
             "clientConfig": hook.client("slow", "hook", "/slow"),
@@ -446,21 +451,46 @@ def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
         }
         root.create(WEBHOOKS, {"metadata": {"name": "slow"}, "webhooks": [webhook]})
         eventually(lambda: unless("NotFound", root.get, f"{WEBHOOKS}/slow"))
-        creation = pool.submit(root.create, path_of("tabors", "v1"), body)
+        creation = pool.submit(root.create, path_of(plural, "v1"), body)
         assert began.wait(10), "the webhook is not asked"
-        root.delete(definition_path("tabors"))
-        eventually(lambda: root.find(definition_path("tabors")) is None)
+        root.delete(definition_path(plural))
+        eventually(lambda: root.find(definition_path(plural)) is None)
         ended.set()
         creation.result()
     root.delete(f"{WEBHOOKS}/slow")
+
+
+def goes(cluster: GatewayCluster, name: str) -> None:
+    """Make a Namespace of the platform and delete it."""
+    cluster.admin.create(NAMESPACES, {"metadata": {"name": name}})
+    cluster.admin.delete(f"{NAMESPACES}/{name}")
+    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/{name}") is None, 120, "it stays")
+
+
+def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
+    cluster: GatewayCluster, root: Api, tmp_path: Path
+) -> None:
+    """Its creation took a webhook long, and the next definition of the kind had other versions."""
+    outlive(cluster, root, TENANT, "tabors", tmp_path)
     root.create(DEFINITIONS, definition("tabors", "v2"))
     told = eventually(lambda: condition_of(root, "tabors", "StoredVersionMissing"), 120)
     assert told
     assert "version v1" in told["message"]
-    cluster.admin.create(NAMESPACES, {"metadata": {"name": "pipit"}})
-    cluster.admin.delete(f"{NAMESPACES}/pipit")
-    eventually(lambda: cluster.admin.find(f"{NAMESPACES}/pipit") is None, 120)
+    goes(cluster, "pipit")
     # As the condition says.
     change(root, definition("tabors", "v1", "v2"))
     eventually(lambda: unless("NotFound", root.get, f"{path_of('tabors', 'v2')}/one"))
     eventually(lambda: condition_of(root, "tabors", "StoredVersionMissing") is None, 60)
+
+
+def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_others(
+    cluster: GatewayCluster, people: People, tmp_path: Path
+) -> None:
+    """Nobody listed the kinds of one that is being deleted, and its definition cannot go."""
+    lclusters = LClusters(cluster, people)
+    lclusters.make("redpoll", "alice", sudoers=("alice",))
+    root = lclusters.resident("redpoll", "alice").api.acting("alice", "system:masters")
+    outlive(cluster, root, "redpoll", "fifes", tmp_path)
+    root.create(DEFINITIONS, definition("fifes", "v2"))
+    cluster.admin.delete(f"{LCLUSTERS}/redpoll")
+    goes(cluster, "crossbill")

@@ -227,7 +227,7 @@ class FailingConverters:
     async def _check(self, name: str, marks: Mapping[str, str]) -> None:
         found = find_kind(self.tenants, name)
         try:
-            if found is None:
+            if found is None or found[0].terminating:  # then nobody is asked to convert
                 self._suspects.pop(name, None)
             elif found[1].group_resource in found[0].view.unconverted:
                 await self._try(name, marked=name in marks)

@@ -29,10 +29,10 @@ _LABEL = f'"{UNCONVERTED}":'.encode()
 
 
 def find_kind(tenants: Tenants, definition: str) -> tuple[ServedTenant, ResourceType] | None:
-    """Return the kind of a definition, by its name upstream, if its tenant is served."""
+    """Return the kind of a definition, by its name upstream, also of one that is being deleted."""
     tenant = tenants.get(tenant_of_definition(definition))
     below = tenant and tenant.view.crd_name_down(definition)
-    if not tenant or not below or tenant.terminating:
+    if not tenant or not below:
         return None
     plural, _, group = below.partition(".")
     resource = tenant.view.resources.by_plural(group, plural)
