@@ -155,12 +155,10 @@ class WebhookHandler:
             raise no_such_path()
         return tenant, found
 
-    def _conversion_failed(
-        self, body: bytes, tenant: ServedTenant, failure: str, *, slow: bool = False
-    ) -> None:
+    def _conversion_failed(self, body: bytes, tenant: ServedTenant, failure: str) -> None:
         with suppress(Refused):
             if resource := converted_kind(body, tenant.view):
-                self.converters.failed(tenant, resource, failure, slow=slow)
+                self.converters.failed(tenant, resource, failure)
 
     async def _review(
         self, body: bytes, tenant: ServedTenant, path: WebhookPath
@@ -189,9 +187,10 @@ class WebhookHandler:
             answer = await self._ask(tenant.view, path.webhook, review.body, converts=True)
             converted = review.answer_up(answer, tenant.view)
         took = time.monotonic() - began
-        if not converted.failure and self.converters.busy(tenant.name, path.webhook, took):
-            self._conversion_failed(body, tenant, _SLOW, slow=True)
-        elif not converted.failure and review.resource and review.into_preferred:
+        busy = not converted.failure and self.converters.busy(tenant.name, path.webhook, took)
+        if busy and review.resource:
+            self.converters.failed(tenant, review.resource, _SLOW, slow=True)
+        elif not busy and not converted.failure and review.resource and review.into_preferred:
             self.converters.answered(tenant, review.resource)
         return converted
 

@@ -18,11 +18,11 @@ from lnamespace.gateway.tenants.definition_patches import (
     Operation,
     patch_definition,
     read_definition,
+    true_condition,
 )
 from lnamespace.kube.client import Client
 from lnamespace.kube.json_pointer import pointer_of
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
-from lnamespace.kube.times import present_time
 from lnamespace.translate.objects.definition_reserve import DEFINITION_ANNOTATIONS, RESERVE
 
 TYPE = "Terminating"
@@ -155,13 +155,7 @@ async def make_room(client: Client, name: str) -> bool:
 
 def _marked(found: _MarkedDefinition, message: str) -> Operation:
     """Return the operation that marks a definition, in place of a condition that says it is not."""
-    condition = {
-        "type": TYPE,
-        "status": "True",
-        "reason": REASON,
-        "message": message,
-        "lastTransitionTime": present_time(),
-    }
+    condition = true_condition(TYPE, REASON, message)
     present = found.terminating
     operation, at = ("replace", str(present[0])) if present else ("add", "-")
     return {"op": operation, "path": f"/status/conditions/{at}", "value": condition}

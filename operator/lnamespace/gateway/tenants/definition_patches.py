@@ -13,12 +13,24 @@ from lnamespace.errors import Conflict, NoRoom, NotFound
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.times import present_time
 
 Operation = dict[str, Any]
 D = TypeVar("D")
 
 FORGOTTEN: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
 """One empty entry is how a client forgets who owns which field."""
+
+
+def true_condition(kind: str, reason: str, message: str) -> dict[str, str]:
+    """Return a condition of a definition that is true from now on."""
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": present_time(),
+    }
 
 
 async def read_definition(client: Client, name: str, decoder: msgspec.json.Decoder[D]) -> D | None:

@@ -26,12 +26,12 @@ from lnamespace.gateway.tenants.definition_patches import (
     Operation,
     patch_definition,
     read_definition,
+    true_condition,
 )
 from lnamespace.gateway.tenants.listed_kinds import find_kind, missing_version
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
-from lnamespace.kube.times import present_time
 
 EVERY = 5.0
 LATE = 40.0
@@ -39,6 +39,11 @@ LATE = 40.0
 FAILURES = 2
 """Lists that fail before it counts: one may be of a moment before."""
 TYPE = "StoredVersionMissing"
+_MESSAGE = (
+    "an object is stored in version {}, which spec.versions does not have, so that no object could "
+    "be listed, and no version is served now: add it with `served: false`, and serve the others "
+    "again"
+)
 _AT_ONCE = 4
 log = logging.getLogger(__name__)
 
@@ -182,7 +187,8 @@ class UnservedKinds:
             return
         log.warning("a kind of an LCluster lacks a version of its objects", extra=log_fields(name))
         if found := await read_definition(self.client, name, _definition):
-            added = {"op": "add", "path": "/status/conditions/-", "value": _condition(version)}
+            condition = true_condition(TYPE, "NotListed", _MESSAGE.format(version))
+            added = {"op": "add", "path": "/status/conditions/-", "value": condition}
             operations = [*found.removal, added]
             before = found.metadata.resource_version
             await patch_definition(self.client, f"{path}/status", before, operations)
@@ -199,15 +205,3 @@ class UnservedKinds:
 
 def _is_same(seen: _Seen | None, generation: int) -> bool:
     return seen is not None and seen.generation == generation
-
-
-def _condition(version: str) -> dict[str, str]:
-    return {
-        "type": TYPE,
-        "status": "True",
-        "reason": "NotListed",
-        "message": f"an object is stored in version {version}, which spec.versions does not have, "
-        "so that no object could be listed, and no version is served now: add it with "
-        "`served: false`, and serve the others again",
-        "lastTransitionTime": present_time(),
-    }

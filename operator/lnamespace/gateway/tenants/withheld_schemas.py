@@ -24,6 +24,7 @@ from lnamespace.gateway.tenants.definition_patches import (
     Operation,
     patch_definition,
     read_definition,
+    true_condition,
 )
 from lnamespace.gateway.tenants.embedding_schemas import (
     OPEN_SCHEMA,
@@ -35,7 +36,6 @@ from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
-from lnamespace.kube.times import present_time
 
 EVERY = 5.0
 LOOK = 30.0
@@ -164,7 +164,8 @@ class WithheldSchemas:
         log.warning("a kind of an LCluster cannot be listed by its schemas", extra=log_fields(name))
         found = await self._read(name)
         if found and found.condition is None:
-            added = {"op": "add", "path": "/status/conditions/-", "value": _condition()}
+            condition = true_condition(WITHHELD, "NotListed", _MESSAGE)
+            added = {"op": "add", "path": "/status/conditions/-", "value": condition}
             version = found.metadata.resource_version
             await patch_definition(self.client, f"{path}/status", version, [added])
 
@@ -189,13 +190,3 @@ def _opened(path: str, version: _OpenedVersion) -> Iterator[Operation]:
         yield {"op": "replace", "path": f"{path}/schema", "value": OPEN_SCHEMA}
     if version.selectable_fields is not None:
         yield {"op": "remove", "path": f"{path}/selectableFields"}
-
-
-def _condition() -> dict[str, str]:
-    return {
-        "type": WITHHELD,
-        "status": "True",
-        "reason": "NotListed",
-        "message": _MESSAGE,
-        "lastTransitionTime": present_time(),
-    }

@@ -166,8 +166,7 @@ class TenantView:
         """
         if group in self.resources.custom_groups:
             return self.prefix + group
-        common = group in {"", "*"} or is_reserved_group(group) or group in self.platform_groups
-        return group if common else self.prefix + group
+        return group if group == "*" or self._is_platforms(group) else self.prefix + group
 
     def group_down(self, group: str) -> str | None:
         """Return an API group in tenant spelling; a group of the platform stays as it is."""
@@ -185,8 +184,11 @@ class TenantView:
         as it is, a group of another tenant would show whether that tenant has the kind.
         """
         group = api_version.rpartition("/")[0]
-        common = not group or is_reserved_group(group) or group in self.platform_groups
-        return api_version if common else self.prefix + api_version
+        return api_version if self._is_platforms(group) else self.prefix + api_version
+
+    def _is_platforms(self, group: str) -> bool:
+        """Return whether a group is Kubernetes' own, or one of the platform that is served."""
+        return not group or is_reserved_group(group) or group in self.platform_groups
 
     def api_version_down(self, api_version: str) -> str:
         """Return ``GROUP/VERSION`` in tenant spelling."""
