@@ -23,7 +23,7 @@ from tests.e2e.support.api import (
 )
 from tests.e2e.support.cluster import running
 from tests.e2e.support.filling import DEFINITIONS, change, fill_definition
-from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_hook
 from tests.e2e.support.hooks import Hook, listening
 from tests.e2e.support.people import People
 from tests.e2e.support.probes import metric
@@ -72,15 +72,8 @@ def hook(
 ) -> Iterator[Hook]:
     """Run a converter behind a Service of the tenant."""
     with listening(tmp_path_factory.mktemp("hook") / "tls", {"/convert": converted}) as own:
-        serve(cluster, alice, "quail", own)
+        publish_hook(cluster.admin, alice, "quail", "default", own.port)
         yield own
-
-
-def serve(cluster: GatewayCluster, api: Api, tenant: str, hook: Hook) -> None:
-    """Publish the converter as a Service of an LCluster."""
-    spec = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
-    api.create(ns_path("default", "services"), {"metadata": {"name": "hook"}, "spec": spec})
-    publish_pod(cluster.admin, f"{tenant}-default", "hook", "https", hook.port)
 
 
 def converted(request: Object) -> Object:
@@ -369,7 +362,7 @@ def test_objects_of_another_lcluster_do_not_stop_a_conversion(
     """One foreign object, and no list of the kind was converted; nor did its LCluster ever go."""
     lclusters.make("heron", "alice", sudoers=("alice",))
     heron = lclusters.resident("heron", "alice").api.acting("alice", "system:masters")
-    serve(cluster, heron, "heron", hook)
+    publish_hook(cluster.admin, heron, "heron", "default", hook.port)
     heron.create(DEFINITIONS, definition("nests", "v1", hook.client("default", "hook", "/convert")))
     store(heron, "nests", "own", size=3)
     cuckoo = {
@@ -400,7 +393,7 @@ def test_answers_that_the_api_server_does_not_take_stop_no_deletion_of_a_namespa
     """
     lclusters.make("siskin", "alice", sudoers=("alice",))
     alice = lclusters.resident("siskin", "alice").api.acting("alice", "system:masters")
-    serve(cluster, alice, "siskin", hook)
+    publish_hook(cluster.admin, alice, "siskin", "default", hook.port)
     hook.answers["/same"] = lambda request: {
         "convertedObjects": request["objects"],
         "result": {"status": "Success"},

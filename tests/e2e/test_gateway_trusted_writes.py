@@ -25,7 +25,7 @@ from tests.e2e.support.api import (
     refusal,
 )
 from tests.e2e.support.controllers import controllers
-from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_hook
 from tests.e2e.support.hooks import listening
 from tests.e2e.support.people import People
 from tests.e2e.support.processes import free_port
@@ -339,10 +339,7 @@ def test_a_hanging_webhook_delays_no_other_tenant(
     replica_sets = f"/apis/apps/v1/namespaces/{NEIGHBOUR}-default/replicasets"
     with listening(tmp_path / "tls", {"/hang": hang}) as hook:
         root.create(NAMESPACES, {"metadata": {"name": "hooks"}})
-        port = {"name": "https", "port": 443, "targetPort": hook.port}
-        service = {"metadata": {"name": "hook"}, "spec": {"ports": [port]}}
-        root.create(ns_path("hooks", "services"), service)
-        publish_pod(cluster.admin, f"{TENANT}-hooks", "hook", "https", hook.port)
+        publish_hook(cluster.admin, root, TENANT, "hooks", hook.port)
         rule = {"apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["replicasets"]}
         webhook = {
             "name": "hook.example.com",

@@ -30,7 +30,7 @@ from tests.e2e.support.gateway import (
     LCLUSTERS,
     GatewayCluster,
     LClusters,
-    publish_pod,
+    publish_hook,
 )
 from tests.e2e.support.hooks import listening, patched
 from tests.e2e.support.people import People
@@ -398,9 +398,7 @@ def test_a_webhook_makes_no_object_that_nobody_can_read(
     answer = patched(labelled, late)
     with listening(tmp_path / "tls", {"/mutate": lambda _: answer}) as hook:
         root.create(NAMESPACES, {"metadata": {"name": "hooks"}})
-        service = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
-        root.create(ns_path("hooks", "services"), {"metadata": {"name": "hook"}, "spec": service})
-        publish_pod(cluster.admin, f"{TENANT}-hooks", "hook", "https", hook.port)
+        publish_hook(cluster.admin, root, TENANT, "hooks", hook.port)
         root.create(DEFINITIONS, definition("cymbals", "v1"))
         eventually(lambda: unless("NotFound", root.get, path_of("cymbals", "v1")))
         rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["cymbals"]}
@@ -435,9 +433,7 @@ def outlive(cluster: GatewayCluster, root: Api, tenant: str, plural: str, folder
     body = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "one"}}
     with listening(folder / "tls", {"/slow": slow}) as hook, ThreadPoolExecutor(1) as pool:
         root.create(NAMESPACES, {"metadata": {"name": "slow"}})
-        service = {"ports": [{"name": "https", "port": 443, "targetPort": hook.port}]}
-        root.create(ns_path("slow", "services"), {"metadata": {"name": "hook"}, "spec": service})
-        publish_pod(cluster.admin, f"{tenant}-slow", "hook", "https", hook.port)
+        publish_hook(cluster.admin, root, tenant, "slow", hook.port)
         root.create(DEFINITIONS, definition(plural, "v1"))
         eventually(lambda: unless("NotFound", root.get, path_of(plural, "v1")))
         rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": [plural]}

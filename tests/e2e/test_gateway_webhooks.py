@@ -19,7 +19,7 @@ from tests.e2e.support.api import (
     refusal,
     unless,
 )
-from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_pod
+from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, publish_hook
 from tests.e2e.support.hooks import Hook, listening, patched
 from tests.e2e.support.people import People
 from tests.e2e.support.waiting import eventually
@@ -69,10 +69,7 @@ def hook(
     """Run a webhook behind a Service of the tenant."""
     with listening(tmp_path_factory.mktemp("hook") / "tls", {}) as own:
         alice.create(NAMESPACES, {"metadata": {"name": "hooks"}})
-        service = {"ports": [{"name": "https", "port": 443, "targetPort": own.port}]}
-        made = {"metadata": {"name": "hook"}, "spec": service}
-        alice.create(ns_path("hooks", "services"), made)
-        publish_pod(cluster.admin, "quokka-hooks", "hook", "https", own.port)
+        publish_hook(cluster.admin, alice, "quokka", "hooks", own.port)
         yield own
 
 

@@ -322,6 +322,13 @@ def publish_pod(admin: Api, namespace: str, service: str, name: str, port: int) 
     _create_endpoints(admin, namespace, service, served, targetRef=target)
 
 
+def publish_hook(admin: Api, api: Api, tenant: str, namespace: str, port: int) -> None:
+    """Make Service `hook` in a tenant's namespace, at whose port 443 this machine answers."""
+    spec = {"ports": [{"name": "https", "port": 443, "targetPort": port}]}
+    api.create(ns_path(namespace, "services"), {"metadata": {"name": "hook"}, "spec": spec})
+    publish_pod(admin, f"{tenant}-{namespace}", "hook", "https", port)
+
+
 def _create_endpoints(api: Api, namespace: str, service: str, port: Object, **more: Object) -> None:
     subset = {"addresses": [{"ip": machine_address(), **more}], "ports": [port]}
     body = {"metadata": {"name": service}, "subsets": [subset]}
