@@ -39,7 +39,7 @@ def make(made_from: Source, dist: Path) -> list[Path]:
 def write_sums(version: str, dist: Path) -> Path:
     """Write the checksums of all files, as ``sha256sum --check`` reads them."""
     sums = dist / SUMS
-    made = sorted(dist.glob(f"lnamespace-{version}[.-]*"))
+    made = sorted(dist.glob(f"lnamespace[-_]*{version}[.-]*"))
     files = [path for path in made if not path.name.endswith((".sigstore.json", ".digest"))]
     lines = [f"{_digest(path)}  {path.name}\n" for path in files]
     sums.write_text("".join(lines), encoding="utf-8")
@@ -57,13 +57,15 @@ def bill_of(version: str, dist: Path) -> Path:
 
 
 def _python(made_from: Source, folder: Path, dist: Path) -> list[Path]:
-    """Build the wheel from the source package, which shows that it is complete."""
-    python = sys.executable
-    build = (str(Path(python).with_name("uv")), "build", "--quiet", "--no-build-isolation")
-    output((*build, "--python", python, "--out-dir", str(dist)), folder, _environment(made_from))
+    """Build the plugins' wheel, and ours from the source package, which shows that it is complete."""
+    uv, python = str(Path(sys.executable).with_name("uv")), sys.executable
+    how = ("--quiet", "--no-build-isolation", "--python", python, "--out-dir", str(dist))
+    output((uv, "build", *how), folder, _environment(made_from))
+    output((uv, "build", *how, "--wheel", "plugins"), folder, _environment(made_from))
     packed = dist / f"lnamespace-{made_from.version}.tar.gz"
     archives.settle(packed, made_from.epoch)
-    return [packed, dist / f"lnamespace-{made_from.version}-py3-none-any.whl"]
+    end = f"{made_from.version}-py3-none-any.whl"
+    return [packed, dist / f"lnamespace-{end}", dist / f"lnamespace_plugins-{end}"]
 
 
 def _chart(made_from: Source, folder: Path, dist: Path) -> Path:

@@ -46,8 +46,8 @@ def _modules(folder: Path) -> dict[str, bytes]:
 
 def _metadata(version: str) -> dict[str, bytes]:
     """Return what a wheel has, from which a plugin knows its version."""
-    text = f"Metadata-Version: 2.1\nName: lnamespace\nVersion: {version}\n"
-    return {f"lnamespace-{version}.dist-info/METADATA": text.encode()}
+    text = f"Metadata-Version: 2.1\nName: lnamespace-plugins\nVersion: {version}\n"
+    return {f"lnamespace_plugins-{version}.dist-info/METADATA": text.encode()}
 
 
 def _program(modules: Mapping[str, bytes], epoch: int) -> bytes:

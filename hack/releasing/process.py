@@ -50,14 +50,16 @@ def first_of(probes: Sequence[Sequence[str]], what: str) -> str:
     Raises
     ------
     ReleaseError
-        No program works.
+        No program works; the message has the last words of those that are installed.
     """
+    failures = []
     for probe in probes:
-        if shutil.which(probe[0]) and _works(probe):
-            return probe[0]
+        if shutil.which(probe[0]):
+            done = subprocess.run(probe, check=False, capture_output=True, text=True)
+            if not done.returncode:
+                return probe[0]
+            words = (done.stderr or done.stdout).strip().splitlines()
+            failures.append(f"`{' '.join(probe)}` says: {words[-1] if words else done.returncode}")
     names = " or ".join(probe[0] for probe in probes)
-    raise ReleaseError(f"{what}: install {names}, or leave this step out")
-
-
-def _works(probe: Sequence[str]) -> bool:
-    return subprocess.run(probe, check=False, capture_output=True).returncode == 0
+    remedy = f"start one of them, or install {names}" if failures else f"install {names}"
+    raise ReleaseError("\n".join([f"{what}: {remedy}, or leave this step out", *failures]))

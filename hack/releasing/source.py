@@ -44,10 +44,10 @@ def read(folder: Path = REPOSITORY) -> Source:
 
 def versions(folder: Path) -> dict[str, str]:
     """Return each statement of the version. The image's tag is the chart's appVersion."""
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["version"]
     chart = (folder / "charts" / "lnamespace" / "Chart.yaml").read_text()
     return {
-        "pyproject.toml": project,
+        "pyproject.toml": _project_version(folder),
+        "plugins/pyproject.toml": _project_version(folder / "plugins"),
         "Chart.yaml version": _stated("version", chart),
         "Chart.yaml appVersion": _stated("appVersion", chart),
     }
@@ -61,6 +61,11 @@ def copy(source: Source, into: Path) -> None:
         if path.exists():
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, into / name, follow_symlinks=False)
+
+
+def _project_version(folder: Path) -> str:
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
 
 
 def _stated(key: str, chart: str) -> str:

@@ -5,7 +5,7 @@ import sys
 from typing import TypeAlias
 
 from lnamespace import settings
-from lnamespace.errors import LNamespaceError, OptionError, Unauthenticated
+from lnamespace.errors import Forbidden, LNamespaceError, OptionError, Unauthenticated
 from lnamespace.ledger.commands.arguments import add_commands
 from lnamespace.settings import Settings
 
@@ -25,6 +25,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         if isinstance(error, Unauthenticated):
             print("Log in again, or choose another --context of the kubeconfig.", file=sys.stderr)
+        if isinstance(error, Forbidden):
+            print("This is for administrators of the cluster: ask one of them.", file=sys.stderr)
         return 2 if isinstance(error, OptionError) else 1
     return code
 

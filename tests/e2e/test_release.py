@@ -47,7 +47,7 @@ def one(dist: Path, pattern: str) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(dist: Path) -> zipfile.ZipFile:
-    return zipfile.ZipFile(one(dist, "*.whl"))
+    return zipfile.ZipFile(one(dist, "lnamespace-*.whl"))
 
 
 def text(wheel: zipfile.ZipFile, name: str) -> str:
@@ -63,9 +63,9 @@ def test_two_builds_produce_identical_files(dist: Path, tmp_path: Path) -> None:
 
 def test_the_checksums_cover_all_release_files(dist: Path) -> None:
     checked = run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist).ok()
-    files = {path.name for path in dist.glob("lnamespace-*")}
+    files = {path.name for path in dist.glob("lnamespace*")}
     assert {line.partition(":")[0] for line in checked.splitlines()} == files
-    assert len(files) == 8
+    assert len(files) == 9
 
 
 def test_the_wheel_contains_the_package_and_no_tests(wheel: zipfile.ZipFile) -> None:
@@ -92,7 +92,7 @@ def test_the_vet_command_of_the_wheel_works_without_the_repository(
 ) -> None:
     uv = Path(sys.executable).with_name("uv")
     install = (uv, "pip", "install", "--no-deps", "--offline", "--target", tmp_path / "site")
-    run(*install, one(dist, "*.whl"), env={"UV_CACHE_DIR": str(tmp_path / "cache")}).ok()
+    run(*install, one(dist, "lnamespace-*.whl"), env={"UV_CACHE_DIR": str(tmp_path / "cache")}).ok()
     (tmp_path / "elsewhere").mkdir()
     vet = (sys.executable, "-m", "lnamespace.cli", "vet")
     env = {**cluster.environment, "PYTHONPATH": str(tmp_path / "site")}
@@ -146,14 +146,18 @@ def test_the_sbom_lists_every_locked_dependency_with_its_hashes(dist: Path) -> N
 
 
 def by_pip(dist: Path, folder: Path) -> Path:
-    """Return an environment with nothing in it but the wheel; nothing is fetched."""
+    """Return an environment with nothing in it but the plugins' wheel; nothing is fetched."""
     run(sys.executable, "-m", "venv", "--without-pip", folder / "venv").ok()
     python = folder / "venv" / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index")
-    run(*pip, "--disable-pip-version-check", one(dist, "*.whl")).ok()
-    [listed] = list((folder / "venv").rglob("lnamespace-*.dist-info"))
-    assert "Requires-Dist: kopf" in (listed / "METADATA").read_text()
-    assert not list((folder / "venv").rglob("kopf"))
+    run(*pip, "--disable-pip-version-check", one(dist, "lnamespace_*.whl")).ok()
+    site = next((folder / "venv").rglob("site-packages"))
+    assert {path.name.partition("-")[0] for path in site.iterdir()} == {
+        "lnamespace",
+        "lnamespace_plugins",
+    }
+    assert {path.name for path in (site / "lnamespace").iterdir()} == {"plugins"}
+    assert sum(path.stat().st_size for path in site.rglob("*")) < 5 * MEGABYTE
     return folder / "venv" / "bin"
 
 
@@ -218,7 +222,7 @@ def test_the_separately_installed_plugins_work_on_a_real_cluster(
 
 
 def test_each_plugin_file_is_smaller_than_5_megabytes(dist: Path) -> None:
-    for pattern in ("*.whl", "*-plugins.pyz", "*-plugins.tar.gz"):
+    for pattern in ("lnamespace_plugins-*.whl", "*-plugins.pyz", "*-plugins.tar.gz"):
         assert one(dist, pattern).stat().st_size < 5 * MEGABYTE
 
 

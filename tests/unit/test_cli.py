@@ -147,6 +147,7 @@ class Answering(BaseHTTPRequestHandler):
         (200, b"<html>Log in</html>", "error: an answer that cannot be read: JSON is malformed"),
         (503, b"", "error: HTTP 503 Service Unavailable"),
         (401, b"", "error: HTTP 401 Unauthorized\nLog in again, or choose another --context"),
+        (403, b"", "error: HTTP 403 Forbidden\nThis is for administrators of the cluster"),
     ],
 )
 def test_an_answer_that_is_not_of_an_api_server_is_reported_in_words(

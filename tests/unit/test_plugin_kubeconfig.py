@@ -48,7 +48,11 @@ case "$*" in
 *"config "*) ;;
 *"auth whoami"*) echo '{"status": {"userInfo": {"username": "alice"}}}';;
 *watch=true*) printf '{"type": "ADDED", "object": %s}' "$(cat "$0.object")";;
-*--raw*lclusters/*) cat "$0.object";;
+*--raw*lclusters/*)
+  [ -e "$0.object" ] && exec cat "$0.object"
+  echo 'Error from server (NotFound): lclusters.tenancy.loblaw.digital "acme" not found' >&2
+  exit 1;;
+*--raw*lnamespaces/acme*) echo '{}';;
 *--raw*/kube-public/configmaps/lnamespace-gateway*)
   [ -e "$0.mine" ] && exec cat "$0.mine"
   echo 'Error from server (NotFound): configmaps "lnamespace-gateway" not found' >&2
@@ -218,6 +222,13 @@ def test_a_printed_context_changes_no_kubeconfig(
     assert all("--kubeconfig=/" in line for line in kubectl.written)
     folders = [line.rpartition("--kubeconfig=")[2] for line in kubectl.written]
     assert not any(os.path.exists(folder) for folder in folders)  # noqa: PTH110 - a list of texts
+
+
+def test_a_context_for_an_lnamespace_is_answered_with_its_namespace(kubectl: Recorded) -> None:
+    """People who have both kinds mix them up."""
+    kubectl.path.with_name("kubectl.object").unlink()
+    with pytest.raises(PluginError, match=r'"acme" is an LNamespace.*: kubectl -n acme get all'):
+        run_subcommand(["kubeconfig", "acme"])
 
 
 def test_the_gateway_address_can_be_given_by_flags(kubectl: Recorded, tmp_path: Path) -> None:

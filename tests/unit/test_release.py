@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from releasing import archives, image, signing, source
 from releasing.image import Image
-from releasing.process import ReleaseError
+from releasing.process import ReleaseError, first_of
 from releasing.signing import Signer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +103,14 @@ def test_a_pushed_image_is_signed_by_digest_and_attested_with_its_sbom(tmp_path:
     assert attested.startswith("cosign attest --yes --type=cyclonedx --predicate=")
 
 
+def test_both_packages_install_the_same_plugins() -> None:
+    both = (ROOT / "pyproject.toml", ROOT / "plugins" / "pyproject.toml")
+    tools = [tomllib.loads(file.read_text())["tool"]["setuptools"] for file in both]
+    scripts = [[Path(path).name for path in tool["script-files"]] for tool in tools]
+    assert scripts[0] == scripts[1]
+    assert scripts[0] == sorted(path.name for path in (ROOT / "plugins" / "bin").iterdir())
+
+
 def test_all_files_state_the_same_version() -> None:
     assert len(set(source.versions(ROOT).values())) == 1
 
@@ -113,7 +121,9 @@ def test_a_version_that_differs_in_a_file_stops_the_release(key: str, tmp_path: 
     chart.parent.mkdir(parents=True)
     text = (ROOT / "charts" / "lnamespace" / "Chart.yaml").read_text()
     chart.write_text(re.sub(rf"^{key}: .*$", f'{key}: "9.9.9"', text, flags=re.MULTILINE))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "plugins").mkdir()
+    for project in ("pyproject.toml", "plugins/pyproject.toml"):
+        shutil.copy(ROOT / project, tmp_path / project)
     with pytest.raises(ReleaseError, match=rf"must be one version.*Chart.yaml {key} 9\.9\.9"):
         source.read(tmp_path)
 
@@ -158,6 +168,13 @@ def test_missing_tools_are_reported_before_any_step_runs(
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_tool_that_is_there_and_does_not_work_says_why() -> None:
+    """A docker whose daemon was stopped was told to be installed."""
+    probes = (("false",), (sys.executable, "-c", "raise SystemExit('is the daemon running?')"))
+    with pytest.raises(ReleaseError, match=r"start one of them, or(.|\n)*is the daemon running"):
+        first_of(probes, "nothing here builds images")
 
 
 def test_the_image_contains_every_directory_of_the_package() -> None:

@@ -63,6 +63,8 @@ def create_object(arguments: Arguments, kind: ResourceKind) -> int:
         process.wait()
         raise
     code = submit(process, creation, body)
+    for note in () if code else creation.notes:
+        say(note)
     if code or not creation.wait or creation.dry_run != "none":
         return code
     return wait(creation, arguments)

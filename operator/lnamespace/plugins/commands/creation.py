@@ -32,15 +32,17 @@ class Creation(NamedTuple):
     dry_run: str
     connection: tuple[str, ...]
     kind: ResourceKind = LNAMESPACE
+    notes: tuple[str, ...] = ()  # for whoever typed it
 
 
 def read(arguments: Arguments, now: datetime, kind: ResourceKind = LNAMESPACE) -> Creation:
     """Check all that can be checked before anything is sent."""
     if len(arguments.words) != 1:
         raise UsageError(f"exactly one NAME is required, got {len(arguments.words)}")
+    name, (lists, notes) = check_name(arguments.words[0], kind), _lists(arguments, now)
     return Creation(
-        name=check_name(arguments.words[0], kind),
-        lists=_lists(arguments, now),
+        name=name,
+        lists=lists,
         billing=_billing(arguments),
         labels=_keyed(arguments, "label"),
         profile=arguments.one("profile"),
@@ -51,19 +53,25 @@ def read(arguments: Arguments, now: datetime, kind: ResourceKind = LNAMESPACE) -
         dry_run=dry_run(arguments),
         connection=arguments.connection,
         kind=kind,
+        notes=notes,
     )
 
 
-def _lists(arguments: Arguments, now: datetime) -> dict[str, tuple[ListEntry, ...]]:
+def _lists(
+    arguments: Arguments, now: datetime
+) -> tuple[dict[str, tuple[ListEntry, ...]], tuple[str, ...]]:
+    """Return the entries of each list, and the notes about them."""
     lists: dict[str, tuple[ListEntry, ...]] = {}
+    notes = []
     for role, field in LISTS.items():
         found = {}  # if a subject is given twice, the last one counts
         for text in arguments.all(role):
             typed = parse_subject(text, now)
             check_role(role, typed.identity.kind)
             found[typed.identity] = ListEntry(typed.identity, typed.expires_at)
+            notes.append(typed.note)
         lists[field] = tuple(found.values())
-    return lists
+    return lists, tuple(filter(None, notes))
 
 
 def _billing(arguments: Arguments) -> dict[str, Any]:

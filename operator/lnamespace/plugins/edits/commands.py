@@ -70,16 +70,20 @@ def grant_command(arguments: Arguments) -> int:
     """Run `kubectl lns grant`."""
     now = datetime.now(UTC)
     end_said, end = _common_end(arguments, now)
-    wanted = []
+    wanted, notes = [], []
     for role in LISTS:
         for text in arguments.all(role):
             typed = parse_subject(text, now)
             check_role(role, typed.identity.kind)
             own = typed.expires_at if typed.end_said else end
             wanted.append(Grant(role, ListEntry(typed.identity, own), typed.end_said or end_said))
+            notes.append(typed.note)
     if len(arguments.words) != 2 or not wanted:
         raise UsageError("write kubectl lns grant NAME, and whom: --user, --manager, --sudoer")
-    return change(_target(arguments), lambda spec: grant(spec, wanted, now))
+    code = change(_target(arguments), lambda spec: grant(spec, wanted, now))
+    for note in filter(None, notes):
+        say(note)
+    return code
 
 
 def revoke_command(arguments: Arguments) -> int:

@@ -58,7 +58,7 @@ def kubeconfig_command(arguments: Arguments) -> int:
     if mine:
         served = _mine_served(reply)
     elif reply.code:
-        raise missing(reply, kubectl, name, LCLUSTER)
+        raise _no_lcluster(reply, kubectl, name)
     else:
         served = reply.document()
     wanted = context_of(served, config, arguments)
@@ -71,6 +71,16 @@ def kubeconfig_command(arguments: Arguments) -> int:
     print(_success_text(name, wanted))
     say(f"Use it with: kubectl --context {quote(wanted.name)} get ns")
     return 0
+
+
+def _no_lcluster(reply: Reply, kubectl: Kubectl, name: str) -> PluginError:
+    """Return the error for an LCluster that could not be read; it may be an LNamespace."""
+    if reply.reason == "NotFound" and not kubectl.start_get(path(name)).reply().code:
+        return PluginError(
+            f'"{name}" is an LNamespace, which needs no context of its own: '
+            f"kubectl -n {name} get all"
+        )
+    return missing(reply, kubectl, name, LCLUSTER)
 
 
 def mine_path() -> str:

@@ -21,7 +21,6 @@ from lnamespace.plugins.model.times import (
     read_instant,
 )
 from lnamespace.plugins.runtime.errors import UsageError
-from lnamespace.plugins.runtime.terminal import say
 from lnamespace.plugins.runtime.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -58,9 +57,6 @@ END_KEYS = ("for", "until")
 OTHER_COMMAS = ":; "  # what people write before an end
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 ACCOUNT = rf"({LABEL}):({LABEL}(\.{LABEL})*)"
-
-
-NOTED = set[str]()  # a command may be run again, in another API group
 
 
 class SubjectName(NamedTuple):
@@ -127,6 +123,7 @@ class ParsedSubject(NamedTuple):
     identity: SubjectName
     end_said: bool
     expires_at: datetime | None
+    note: str = ""  # for whoever typed it, where the name may be meant as two
 
 
 def parse_subject(text: str, now: datetime) -> ParsedSubject:
@@ -139,21 +136,20 @@ def parse_subject(text: str, now: datetime) -> ParsedSubject:
         )
     literal = end == "until=never"  # who writes that means the name as it stands before it
     identity = _identity(name, text, literal)
-    if not literal and identity.name == name:
-        _note_doubt(name)
-    return ParsedSubject(identity, bool(end), parse_end(end, now) if end else None)
+    note = "" if literal or identity.name != name else _doubt(name)
+    return ParsedSubject(identity, bool(end), parse_end(end, now) if end else None, note)
 
 
-def _note_doubt(name: str) -> None:
-    """Tell once that a bare name is one user, where it may be meant as two."""
+def _doubt(name: str) -> str:
+    """Return that a bare name is one user, where it may be meant as two; else nothing."""
     from re import fullmatch
 
-    if name not in NOTED and fullmatch(TWO_NAMES, name):
-        NOTED.add(name)
-        say(
-            f'note: "{name}" is one user of that name; write each subject with a flag of its own '
-            f"(a user who is really called that: user:{name})"
-        )
+    if not fullmatch(TWO_NAMES, name):
+        return ""
+    return (
+        f'note: "{name}" is one user of that name; write each subject with a flag of its own '
+        f"(a user who is really called that: user:{name})"
+    )
 
 
 def check_role(role: str, kind: str) -> None:
