@@ -57,7 +57,7 @@ def bill_of(version: str, dist: Path) -> Path:
 
 
 def _python(made_from: Source, folder: Path, dist: Path) -> list[Path]:
-    """Build the plugins' wheel, and ours from the source package, which shows that it is complete."""
+    """Build both wheels; ours is built from the source package, so that is complete."""
     uv, python = str(Path(sys.executable).with_name("uv")), sys.executable
     how = ("--quiet", "--no-build-isolation", "--python", python, "--out-dir", str(dist))
     output((uv, "build", *how), folder, _environment(made_from))
