@@ -440,7 +440,7 @@ def test_the_object_metric_is_counted_without_listing_objects(
 
 def directly(cluster: GatewayCluster) -> int:
     """Count the lasting objects of billed by listing them: kinds that nothing makes meanwhile."""
-    kinds = "configmaps,secrets,serviceaccounts,roles,rolebindings,services,certificates"
+    kinds = "configmaps,secrets,serviceaccounts,roles,rolebindings,services"
     names = [f"billed-{each}" for each in ("default", "kube-system", "kube-public", "prod")]
     count = 0
     for namespace in names:

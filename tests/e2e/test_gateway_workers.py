@@ -182,7 +182,7 @@ def test_a_killed_worker_is_restarted_while_the_other_serves_requests(
 
 @pytest.mark.thorough
 def test_a_worker_that_hangs_makes_the_gateway_unready(gateway: Workers, alice: Resident) -> None:
-    del alice
+    ask_both(gateway, alice)
     os.kill(gateway.pids[1], signal.SIGSTOP)
     try:
         eventually(lambda: probe(gateway, "/readyz")[0] == 503, what="it is taken for ready")
