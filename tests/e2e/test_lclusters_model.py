@@ -44,7 +44,7 @@ def played(stage: LClusterStage, moves: Iterable[AnyMove], name: str, shares: in
     play = LClusterPlay(stage, shares=shares)
     try:
         return play.run(moves)
-    except AssertionError as difference:
+    except (AssertionError, ApiError) as difference:
         told = f"{name}\n{play.report}\n\n{difference}"
         stage.clean()
         raise Difference(told) from None

@@ -61,7 +61,7 @@ async def _serve(settings: Settings, answer: ProbeServer, lock: int | None) -> N
         measure = partial(expose_usage, usage, server, parts.metrics)
         probes = Probes(partial(_problem, tenants, server), measure)
         await stack.enter_async_context(answer(probes))
-        await stack.enter_async_context(running(keep_certificate(context)))
+        await stack.enter_async_context(running(keep_certificate(context, parts.metrics)))
         await stack.enter_async_context(running(keep_giving_back()))
         search_garbage_rarely()
         await serve_until_stopped(stop, settings.drain_seconds, *servers)

@@ -45,6 +45,20 @@ class GatewayMetrics(ProcessMetrics):
     connections: Annotated[
         Gauge, Definition("lnamespace_gateway_connections", "Connections of clients that are open.")
     ]
+    certificate_expiry: Annotated[
+        Gauge,
+        Definition(
+            "lnamespace_gateway_certificate_expiry_timestamp_seconds",
+            "When the certificate that is served expires, in seconds since 1970.",
+        ),
+    ]
+    certificate_not_before: Annotated[
+        Gauge,
+        Definition(
+            "lnamespace_gateway_certificate_not_before_timestamp_seconds",
+            "From when on the certificate that is served is good, in seconds since 1970.",
+        ),
+    ]
     tenants: Annotated[
         Gauge, Definition("lnamespace_gateway_lclusters", "LClusters that are served.")
     ]

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from tests.e2e.support.api import Api, ApiError, Object
+from tests.e2e.support.api import Api, ApiError, Object, unless
 from tests.e2e.support.waiting import eventually
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -40,8 +40,11 @@ def fill_definition(api: Api, wanted: Object) -> None:
 def change(api: Api, wanted: Object) -> None:
     """Replace the specification of a definition."""
     path = f"{DEFINITIONS}/{wanted['metadata']['name']}"
-    found = api.get(path)
-    api.replace(path, found | {"spec": wanted["spec"]})
+
+    def replace() -> None:
+        api.replace(path, api.get(path) | {"spec": wanted["spec"]})
+
+    eventually(lambda: unless("Conflict", replace))  # Kubernetes writes conditions meanwhile
 
 
 def _is_taken(write: Callable[[int], object], length: int) -> bool:

@@ -15,6 +15,7 @@ from lnamespace.errors import ClusterError, SettingsError
 from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
 from lnamespace.gateway.certificates.serving_pairs import ServingPair
 from lnamespace.kube.client import Client
+from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.lcluster import LCluster
 from lnamespace.runtime.certificates import load_key_pair, server_context
 
@@ -143,6 +144,11 @@ class ServerContext:
             raise
 
     @property
+    def certificate(self) -> x509.Certificate:
+        """Return the serving certificate, without its chain."""
+        return x509.load_pem_x509_certificate(self._served[0])
+
+    @property
     def private_key(self) -> bytes:
         """Return the private key of the serving certificate."""
         return self._served[1]
@@ -180,9 +186,11 @@ class ServerContext:
         secured.lnamespace_server_name = name or ""  # type: ignore[union-attr]
 
 
-async def keep_certificate(context: ServerContext) -> None:
+async def keep_certificate(context: ServerContext, metrics: GatewayMetrics) -> None:
     """Check for ever whether the certificate was renewed, and serve the new one."""
     while True:
+        metrics.certificate_expiry.set(context.certificate.not_valid_after_utc.timestamp())
+        metrics.certificate_not_before.set(context.certificate.not_valid_before_utc.timestamp())
         await asyncio.sleep(_RENEWED_SECONDS)
         try:
             context.reload()
