@@ -241,24 +241,21 @@ def _answers(api: Api) -> bool:
 def persistently(request: Callable[[], None], *, awaited: bool) -> bool:
     """Ask until there is a definite answer; whether it was yes.
 
-    Who is not known is refused, unless it is ``awaited`` that they are: an API server that starts
-    knows nobody. A credential that is revoked is known. What was asked before without an answer may
-    have been done.
+    Who is not known is refused: where it is ``awaited`` that they are, only if they stay unknown,
+    for an API server that starts knows nobody. What was asked before without an answer may have
+    been done.
     """
     started, asked_before = time.monotonic(), False
     while True:
         try:
             request()
         except (Unreachable, ApiError) as error:
-            known = isinstance(error, ApiError) and not passing(error)
-            unknown = (
-                isinstance(error, ApiError)
-                and error.status == 401
-                and (not awaited or "is revoked" in error.message)
-            )
-            if isinstance(error, ApiError) and (known or unknown):
-                return asked_before and error.status in (404, 409)
-            if time.monotonic() - started > LONG:
+            late = time.monotonic() - started > LONG
+            if isinstance(error, ApiError):
+                unknown = error.status == 401 and (late or not awaited)
+                if unknown or not passing(error):
+                    return asked_before and error.status in (404, 409)
+            if late:
                 raise
             asked_before = True
             time.sleep(0.1)
