@@ -56,6 +56,9 @@ def _lay_out(archive: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file alone can be read by an older one
+        version = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"error: the kubectl plugins need Python 3.11 or later; python3 is {version}")
     sys.path.insert(0, modules())
     from lnamespace.plugins.__main__ import main
 

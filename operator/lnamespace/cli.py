@@ -2,14 +2,28 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from lnamespace import settings
-from lnamespace.errors import Forbidden, LNamespaceError, OptionError, Unauthenticated
+from lnamespace.errors import (
+    Forbidden,
+    LNamespaceError,
+    OptionError,
+    Unauthenticated,
+    Unreachable,
+)
 from lnamespace.ledger.commands.arguments import add_commands
 from lnamespace.settings import Settings
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+
+
+_ADVICE: Mapping[type[Exception], str] = {
+    Unauthenticated: "Log in again, or choose another --context of the kubeconfig.",
+    Forbidden: "This is for administrators of the cluster: ask one of them.",
+    Unreachable: "The cluster cannot be reached; is it the right one? Choose another by --context.",
+}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,10 +37,8 @@ def main(argv: list[str] | None = None) -> int:
         code: int = arguments.run(settings.load(arguments), arguments)
     except LNamespaceError as error:
         print(f"error: {error}", file=sys.stderr)
-        if isinstance(error, Unauthenticated):
-            print("Log in again, or choose another --context of the kubeconfig.", file=sys.stderr)
-        if isinstance(error, Forbidden):
-            print("This is for administrators of the cluster: ask one of them.", file=sys.stderr)
+        if advice := _ADVICE.get(type(error)):
+            print(advice, file=sys.stderr)
         return 2 if isinstance(error, OptionError) else 1
     return code
 

@@ -397,8 +397,17 @@ def test_a_refused_sudo_names_the_reason_and_the_remedy(
         assert bob.kubectl("sudo", flag, "-n", mine, "get", "pods").code == 2
 
 
+def test_a_sudoer_leaves_by_sudo(alice: Person, tenants: Tenants, rights: Rights) -> None:
+    """It was done, and then called not in force, for sudo could not look at it any more."""
+    name = tenants.make("left", managers=["bob"], sudoers=["alice"])
+    eventually(lambda: rights.sudoes(alice.who, name) and rights.edits(alice.who.sudo(name), name))
+    left = alice.kubectl("sudo", "lns", "leave", name).ok()
+    assert left == f"{name}: alice is no longer a sudoer\n"
+    assert not rights.sudoes(alice.who, name)
+
+
 def test_sudo_runs_this_projects_own_plugins(
-    alice: Person, tenants: Tenants, rights: Rights
+    alice: Person, bob: Person, tenants: Tenants, rights: Rights
 ) -> None:
     only = tenants.make("only-sudoer", managers=["somebody"], sudoers=["alice"])
     eventually(lambda: rights.sudoes(alice.who, only) and rights.edits(alice.who.sudo(only), only))
@@ -406,6 +415,9 @@ def test_sudo_runs_this_projects_own_plugins(
     assert f"You are a sudoer of it; try: kubectl sudo lns grant {only} --user bob" in refused
     told = alice.kubectl("sudo", "lns", "grant", only, "--user", "bob").ok()
     assert told == f"{only}: bob is now a user\n"
+    assert (
+        "run: kubectl lns revoke " + only + " bob\n" in bob.kubectl("lns", "leave", only).refused()
+    )
     alice.kubectl("sudo", "delete", "lns", only).ok()
 
 

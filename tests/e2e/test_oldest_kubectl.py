@@ -55,6 +55,11 @@ def test_kubectl_lns_create_creates_an_lnamespace(
     kubectl(alice, path, "create", "configmap", "one", "-n", name).ok()
 
 
+def test_kubectl_lns_create_takes_an_lcluster(alice: Person, path: str) -> None:
+    made = kubectl(alice, path, "lns", "create", "lc/older", "--dry-run=client")
+    assert made.ok() == f"lcluster.{GROUP}/older created (dry run)\n"
+
+
 def test_kubectl_create_lns_requires_flags_before_the_name(
     alice: Person, path: str, tenants: Tenants
 ) -> None:

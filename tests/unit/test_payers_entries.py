@@ -81,6 +81,7 @@ def test_a_payers_file_without_content_is_refused(content: str) -> None:
             "entries:\n- user: alice\n  billing: {costcenter: '1'}",
             'p.yaml:3: entries[0].billing: unknown field "costcenter"; did you mean costCenter?',
         ),
+        ("group: red", 'p.yaml:1: unknown field "group"'),
         ("entry: []", 'p.yaml:1: unknown field "entry"; did you mean entries?'),
         ("entries:\n- user: alice", "p.yaml:2: entries[0]: needs a billing.costCenter"),
         ("entries: [{user: a, group: b}]", "needs one of user, group and groupPattern"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import subprocess
+import sys
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -53,6 +56,17 @@ def test_a_symbolic_link_at_the_cache_directory_is_not_followed(
     ours.rename(tmp_path / "elsewhere")
     ours.symlink_to(tmp_path / "elsewhere")
     assert one_file.modules() == str(archive)
+
+
+def test_an_older_python_is_told_what_is_needed(tmp_path: Path) -> None:
+    """It was a traceback from within a module; the file itself must be read by any Python 3."""
+    old = tmp_path / "old.py"
+    text = Path(one_file.__file__).read_text()
+    ast.parse(text, feature_version=(3, 6))
+    old.write_text(f"import sys\nsys.version_info = (3, 9, 1)\n{text}")
+    done = subprocess.run([sys.executable, old], check=False, capture_output=True, text=True)
+    told = "error: the kubectl plugins need Python 3.11 or later; python3 is 3.9.1\n"
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 def test_a_sticky_shared_directory_is_accepted(archive: Path, tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ def command(*argv: str) -> SudoCommand:
         ("get pods", None),
         ("get pods lns x", None),
         ("cp lns/x pod:/y", None),
+        ("cp team-a/pod:/x y", "team-a"),
+        ("cp ./y team-a/pod:/x", "team-a"),
         ("exec pod -- get lns b", None),
         ("-- get lns b", "b"),
     ],

@@ -11,6 +11,7 @@ import pytest
 from lnamespace.plugins.commands.sudo import parse, sudoer_flags
 from lnamespace.plugins.runtime.errors import PluginError
 from lnamespace.plugins.sudo.manifests import Files, contents
+from lnamespace.plugins.sudo.unclear import EVERYWHERE
 
 BROKEN = "error: error parsing bad.yaml: error converting YAML to JSON: yaml: line 3: no key"
 UNKNOWN = "error: unknown flag: --namespce\nSee 'kubectl get --help' for usage."
@@ -82,10 +83,18 @@ def flags(argv: str) -> tuple[str, ...]:
             UNKNOWN.replace("\n", "\nDid you mean this?\n\t--namespace\n"),
         ),
         ("frob x", 'error: unknown command "frob" for "kubectl"'),
-        ("version --client", "that needs no sudo; do it without: kubectl version"),
+        ("version --client", "that needs no sudo; do it without: kubectl version --client"),
         ("options", "that needs no sudo; do it without: kubectl options"),
         ("lns list", "that needs no sudo; do it without: kubectl lns list"),
         ("create lns foo99", "that needs no sudo; do it without: kubectl create lns foo99"),
+        ("get pods -A", EVERYWHERE),
+        (
+            "create ns foo99 --user bob --dry-run=client",
+            (
+                "that needs no sudo; do it without: "
+                "kubectl create lns foo99 --user bob --dry-run=client"
+            ),
+        ),
         ("create ns foo99", "that needs no sudo; do it without: kubectl create lns foo99"),
         ("lns create foo99", "that needs no sudo; do it without: kubectl lns create foo99"),
     ],

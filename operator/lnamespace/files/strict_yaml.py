@@ -132,7 +132,9 @@ def _plain_message(message: str, hints: ErrorHints) -> str:
     if message.startswith("Invalid enum value") and hints.choices:
         return f"must be {' or '.join(hints.choices)}"
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
-        near = get_close_matches(unknown[1], hints.keys, 1, 0.6)
+        # A key of another level is no hint: "group", did you mean group?
+        known = [key for key in hints.keys if key != unknown[1]]
+        near = get_close_matches(unknown[1], known, 1, 0.6)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f'unknown field "{unknown[1][:100]}"{hint}'
     return message.replace("`", "")

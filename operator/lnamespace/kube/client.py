@@ -255,7 +255,8 @@ class Client:
             async with await self._send(request) as response:
                 answer = await _read(response, request.longest)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.Unreachable(f"{request.method} {request.path}: {error!r}") from error
+            told = f"{request.method} {request.path}: {error or type(error).__name__}"
+            raise errors.Unreachable(told) from error
         if response.status >= 300:
             if request.content_type == JSON_PATCH and does_not_apply(response.status, answer):
                 raise errors.Conflict("not as the patch assumes", status=response.status)

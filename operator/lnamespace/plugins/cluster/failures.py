@@ -22,6 +22,7 @@ UNREACHED = (
     "was refused - did you specify the right host or port?",
     "no such host",
     "i/o timeout",
+    "context deadline exceeded",
     "network is unreachable",
     "Client.Timeout exceeded",
     "TLS handshake timeout",

@@ -51,10 +51,11 @@ NO_SUCH_API = "the server could not find the requested resource"
 BASE_PATHS = FileCache("base-paths", 6 * 3600)
 UNNAMED = "no LCluster is named by the host or the path"  # the gateway's words
 SERVER, VERBOSITY = "--server=", "--v="
-NO_WHOAMI = "the selfsubjectreviews API is not enabled"  # kubectl's words, where --as is refused
+WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+# What kubectl says wherever that fails; asked at its path, the API server says why.
+NO_WHOAMI = "the selfsubjectreviews API is not enabled"
 TOO_OLD = "See 'kubectl auth -"  # behind kubectl's words about a command or flag it does not know
 NEWER = "This kubectl is too old; kubectl 1.31 or later has all that the plugins need."
-IF_AS = "With --as it means that you may not act as that user."
 
 
 class Reply(NamedTuple):
@@ -187,7 +188,12 @@ class Kubectl(NamedTuple):
 
     def start_whoami(self) -> Call:
         """Ask the API server for our user; the login on this machine means nothing to it."""
-        return self.start("auth", "whoami", "-o", "json")
+
+        def plainly(told: str) -> Call | None:
+            review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+            return self.start_raw("create", WHOAMI, review) if NO_WHOAMI in told else None
+
+        return self.start("auth", "whoami", "-o", "json")._replace(elsewhere=plainly)
 
     def may(self, **attributes: str) -> bool:
         """Ask whether we may do something; a question that cannot be asked counts as no."""
@@ -222,8 +228,6 @@ def caller(reply: Reply) -> Caller:
     """Return the answer to `start_whoami`."""
     from lnamespace.plugins.model.subjects import Caller
 
-    if reply.code and NO_WHOAMI in reply.err:
-        raise KubectlError(f"{reply.err.strip()}\n{IF_AS}", reply.code)
     if reply.code and TOO_OLD in reply.err:
         raise KubectlError(f"{reply.err.strip()}\n{NEWER}", reply.code)
     info = reply.document().get("status", {}).get("userInfo", {})

@@ -41,6 +41,7 @@ ADVICE = {
     "SudoNotReady": "All other entries are in force. This one will be by itself once what is"
     " missing is there; to take it off the list: {revoke}",
 }
+IMPERSONATION_ENDED = "cannot impersonate"
 LASTING = ("InvalidSubject", "SudoNotReady")  # reasons of AccessReady that are about some entries
 # Seconds after which such a reason of a new LNamespace stays: a ServiceAccount of its own namespace
 # has to wait for the access of that namespace, which the status may say on a busy cluster.
@@ -171,6 +172,8 @@ def _why_not_in_force(
 ) -> NotInForce | None:
     if reply.reason == "NotFound":
         raise deleted(name_of(stored), kind)
+    if reply.reason == "Forbidden" and IMPERSONATION_ENDED in reply.err:
+        return None  # a sudoer has taken themselves off the list, by sudo
     if reply.code:
         lasting = reply.reason == "Forbidden"
         return NotInForce(f"its status cannot be read: {reply.failure()}", lasting)

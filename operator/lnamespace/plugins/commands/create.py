@@ -6,7 +6,13 @@ import os
 import sys
 
 from lnamespace.plugins.commands.entry import INTERRUPTED, leave, run
-from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, ResourceKind
+from lnamespace.plugins.model.lnamespaces import (
+    LCLUSTER,
+    LNAMESPACE,
+    ResourceKind,
+    kind_of,
+    read_name,
+)
 from lnamespace.plugins.runtime.flags import CREATE_CLUSTER_FLAGS, CREATE_FLAGS, dry_run, parse
 from lnamespace.plugins.runtime.processes import Process, executable
 from lnamespace.plugins.runtime.terminal import say
@@ -39,6 +45,10 @@ def create_lnamespace(argv: list[str]) -> int:
 
         print(CREATE, end="")
         return 0
+    first = next(iter(arguments.words), "")
+    if kind_of(first) == LCLUSTER:  # kubectl lns create lc/NAME
+        words = (read_name(first, LCLUSTER), *arguments.words[1:])
+        return create_object(arguments._replace(words=words), LCLUSTER)
     return create_object(arguments, LNAMESPACE)
 
 

@@ -148,6 +148,7 @@ RESOURCE_POSITION = {"auth": 3, "rollout": 2, "set": 2, "apply": 2}
 # The flags without a value that kubectl takes in front of any command.
 FRONT_SWITCHES = SWITCHES | {"help", "match-server-version", "warnings-as-errors"}
 FRONT = CONNECTION | FRONT_SWITCHES | {"namespace"}  # all flags that belong to no command
+NAMED_POD = 2  # namespace and pod
 VERSION = "version"  # a flag of ours, without a command; the command of that name is kubectl's
 KNOWN = VALUED | FRONT_SWITCHES | {VERSION} | frozenset(SHORTS.values())
 # kubectl's own commands whose --user is a person too; there it hides the entry of the kubeconfig.
@@ -318,8 +319,11 @@ def connection(line: CommandLine, names: frozenset[str]) -> tuple[str, ...]:
 
 def named_namespace(words: Sequence[str]) -> str | None:
     """Return the LNamespace, or the namespace as an object, that the words name."""
-    if not words or words[0] == "cp":  # a/b is a file there
+    if not words:
         return None
+    if words[0] == "cp":  # a/b is a file there, and a/b:c one in a pod
+        named = (word.partition(":")[0].split("/") for word in words[1:] if ":" in word)
+        return next((pod[0] for pod in named if len(pod) == NAMED_POD and pod[0]), None)
     if words[0] == "lns":  # lns grant team-a
         return words[2] if len(words) > 2 else None
     position = RESOURCE_POSITION.get(words[0], 1)

@@ -339,14 +339,16 @@ def _explained(target: EditOptions, reply: Reply) -> PluginError:
 
 
 def _advice(target: EditOptions, lns: Object, me: Caller, now: datetime) -> str:
-    repeated = shlex.join(("lns", *target.argv))
+    name, repeated = typed(target.name, target.kind), shlex.join(("lns", *target.argv))
     flags = {flag.split("=")[0].lstrip("-") for flag in target.kubectl.connection}
     if covering(active(entries(lns["spec"], "managers"), now), me):
         return "You are a manager of it, but that is not in force: " + advised(
-            f"kubectl lns describe {typed(target.name, target.kind)}"
+            f"kubectl lns describe {name}"
         )
     # Sudo is for what is in an LCluster; its sudoers change it as managers do.
     if target.kind == LNAMESPACE and refusal(lns, me, now) is None and not flags & IMPERSONATION:
         return f"You are a sudoer of it; try: {advised(f'kubectl sudo {repeated}')}"
+    if target.argv[0] == "leave":  # who repeats that leaves themselves
+        repeated = f"lns revoke {name} {shlex.quote(me.identity.spelling)}"
     asked = ask(lns, me, now, repeated)
     return f"{asked[0].upper()}{asked[1:]}"

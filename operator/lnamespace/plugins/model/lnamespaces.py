@@ -81,12 +81,17 @@ def read_name(word: str, kind: ResourceKind) -> str:
     return check_name(name, kind)
 
 
-def read_target(word: str) -> tuple[ResourceKind, str]:
-    """Return the kind and the name on a command line: `lc/NAME` is an LCluster, else it is none."""
+def kind_of(word: str) -> ResourceKind:
+    """Return the kind that a word names: `lc/NAME` is an LCluster, anything else is none."""
     prefix, slash, _ = word.partition("/")
     plain = prefix.partition(".")[0].lower()
     ours = (LCLUSTER.short, LCLUSTER.singular, LCLUSTER.plural)
-    kind = LCLUSTER if slash and plain in ours else LNAMESPACE
+    return LCLUSTER if slash and plain in ours else LNAMESPACE
+
+
+def read_target(word: str) -> tuple[ResourceKind, str]:
+    """Return the kind and the name on a command line."""
+    kind = kind_of(word)
     return kind, read_name(word, kind)
 
 

@@ -31,9 +31,14 @@ CREATED = {
     "lcluster": "lc",
 }  # what somebody wants to create, and what to create for it
 FROM_FILES = words("apply create diff replace")  # what they are about is in files
+SECOND = 2
 NOWHERE = (
     "which namespace? Neither the command nor the current context names one; say it with -n: "
     "kubectl sudo -n NAMESPACE COMMAND"
+)
+EVERYWHERE = (
+    "sudo is for one namespace: write -n NAMESPACE in place of --all-namespaces; what is yours in "
+    "all of them you see without sudo"
 )
 UNKNOWN_FLAG = "error: unknown flag: --"
 
@@ -47,14 +52,22 @@ def creation(line: CommandLine) -> PluginError | None:
     if line.last("namespace") or len(made) < 3:
         return None
     if made[:2] == ("lns", "create"):
-        return _without_sudo(f"lns create {made[2]}")
+        return _without_sudo(line)
     if made[0] == "create" and made[1] in CREATED:
-        return _without_sudo(f"create {CREATED[made[1]]} {made[2]}")
+        return _without_sudo(line, CREATED[made[1]])
     return None
 
 
-def _without_sudo(command: str) -> PluginError:
-    return UsageError(f"that needs no sudo; do it without: kubectl {command}")
+def _without_sudo(line: CommandLine, second: str = "") -> PluginError:
+    """Return the advice to write the whole line without sudo, with another second word."""
+    from shlex import join
+
+    tokens: list[str] = []
+    count = 0
+    for piece in line.pieces:
+        count += piece.word is not None
+        tokens += (second,) if second and piece.word and count == SECOND else piece.tokens
+    return UsageError(f"that needs no sudo; do it without: kubectl {join((*tokens, *line.tail))}")
 
 
 def problem_of(
@@ -70,11 +83,12 @@ def problem_of(
             "apply them one by one"
         )
     if line.words[0] in NO_NAMESPACE:
-        return _without_sudo(line.words[0])
+        return _without_sudo(line)
     if line.words[0] == "lns" and line.words[1:2] and line.words[1] in NO_NAMESPACE_OF_LNS:
-        return _without_sudo(f"lns {line.words[1]}")
+        return _without_sudo(line)
     misread = None if by_plugin else _misunderstood(line)
-    return misread or problem or PluginError(NOWHERE)
+    everywhere = PluginError(EVERYWHERE) if line.gives(("all-namespaces",)) else None
+    return misread or problem or everywhere or PluginError(NOWHERE)
 
 
 def _misunderstood(line: CommandLine) -> PluginError | None:
