@@ -62,8 +62,8 @@ class Check:
     review: bool = False
     """Whether it is one of the many access reviews."""
     cut: bool = False
-    """Whether a connection that is cut is a refusal too: a gateway that has begun after the LCluster
-    of a certificate was gone does not know who issued it."""
+    """Whether a connection that is cut is a refusal too: a gateway that has begun after the end of
+    the LCluster that a certificate is from does not know who issued it."""
 
     def doubt(self) -> str:
         """Return what is wrong; nothing if all is well."""
