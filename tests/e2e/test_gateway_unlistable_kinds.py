@@ -4,8 +4,10 @@ Kubernetes lists all kinds before it deletes a Namespace, of whomever.
 """
 
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -176,6 +178,30 @@ def test_a_version_stays_while_an_object_cannot_be_written(root: Api) -> None:
     assert root.get(definition_path("oboes"))["status"]["storedVersions"] == ["v1", "v2"]
     with pytest.raises(ApiError, match="storedVersions"):
         change(root, definition("oboes", "v2"))
+
+
+def test_a_version_stays_while_a_webhook_says_that_an_object_is_gone(
+    cluster: GatewayCluster, root: Api, tmp_path: Path
+) -> None:
+    """What it says of a write that it refuses has any status."""
+    answer = {"allowed": False, "status": {"code": 404, "reason": "NotFound", "message": "gone"}}
+    with listening(tmp_path / "tls", {"/deny": lambda _: answer}) as hook:
+        root.create(NAMESPACES, {"metadata": {"name": "deny"}})
+        publish_hook(cluster.admin, root, TENANT, "deny", hook.port)
+        stored_in_the_first(root, "shawms")
+        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["shawms"]}
+        webhook = {
+            "name": "deny.example.com",
+            "clientConfig": hook.client("deny", "hook", "/deny"),
+            "rules": [rule | {"operations": ["UPDATE"]}],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+        root.create(WEBHOOKS, {"metadata": {"name": "deny"}, "webhooks": [webhook]})
+        one = f"{path_of('shawms', 'v2')}/one"
+        eventually(lambda: "gone" in refusal(root.patch, one, {"size": 4}, status=404))
+        assert "gone" in refusal(take_out, root, "shawms", ONLY_V2, status=409)
+    root.delete(f"{WEBHOOKS}/deny")
 
 
 def outliving(cluster: GatewayCluster, root: Api, made: Object, body: Object, name: str) -> None:
@@ -420,8 +446,16 @@ def test_a_webhook_makes_no_object_that_nobody_can_read(
     assert root.get(path_of("cymbals", "v1"))["items"]
 
 
-def outlive(cluster: GatewayCluster, root: Api, tenant: str, plural: str, folder: Path) -> None:
+def outlive(
+    cluster: GatewayCluster,
+    root: Api,
+    tenant: str,
+    plural: str,
+    folder: Path,
+    scope: str = "Namespaced",
+) -> None:
     """Have a creation end after its definition is gone: a webhook holds it."""
+    path = path_of(plural, "v1", "default" if scope == "Namespaced" else "")
     began, ended = Event(), Event()
 
     def slow(_: Object) -> Object:
@@ -434,8 +468,8 @@ def outlive(cluster: GatewayCluster, root: Api, tenant: str, plural: str, folder
     with listening(folder / "tls", {"/slow": slow}) as hook, ThreadPoolExecutor(1) as pool:
         root.create(NAMESPACES, {"metadata": {"name": "slow"}})
         publish_hook(cluster.admin, root, tenant, "slow", hook.port)
-        root.create(DEFINITIONS, definition(plural, "v1"))
-        eventually(lambda: unless("NotFound", root.get, path_of(plural, "v1")))
+        root.create(DEFINITIONS, definition(plural, "v1", scope=scope))
+        eventually(lambda: unless("NotFound", root.get, path))
         rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": [plural]}
         webhook = {
             "name": "slow.example.com",
@@ -447,13 +481,15 @@ def outlive(cluster: GatewayCluster, root: Api, tenant: str, plural: str, folder
         }
         root.create(WEBHOOKS, {"metadata": {"name": "slow"}, "webhooks": [webhook]})
         eventually(lambda: unless("NotFound", root.get, f"{WEBHOOKS}/slow"))
-        creation = pool.submit(root.create, path_of(plural, "v1"), body)
+        creation = pool.submit(root.create, path, body)
         assert began.wait(10), "the webhook is not asked"
         root.delete(definition_path(plural))
         eventually(lambda: root.find(definition_path(plural)) is None)
         ended.set()
         creation.result()
     root.delete(f"{WEBHOOKS}/slow")
+    root.delete(f"{NAMESPACES}/slow")
+    eventually(lambda: root.find(f"{NAMESPACES}/slow") is None)
 
 
 def goes(cluster: GatewayCluster, name: str) -> None:
@@ -471,12 +507,54 @@ def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
     root.create(DEFINITIONS, definition("tabors", "v2"))
     told = eventually(lambda: condition_of(root, "tabors", "StoredVersionMissing"), 120)
     assert told
-    assert "version v1" in told["message"]
+    assert told["message"].startswith("v1: ")
     goes(cluster, "pipit")
+    for _ in range(2):
+        assert "StoredVersionMissing" in refusal(change, root, definition("tabors", "v2"))
+        root.patch(f"{definition_path('tabors')}/status", {"status": {"conditions": []}})
     # As the condition says.
     change(root, definition("tabors", "v1", "v2"))
     eventually(lambda: unless("NotFound", root.get, f"{path_of('tabors', 'v2')}/one"))
     eventually(lambda: condition_of(root, "tabors", "StoredVersionMissing") is None, 60)
+    assert root.get(definition_path("tabors"))["status"]["storedVersions"] == ["v2", "v1"]
+    assert "storedVersions" in refusal(change, root, definition("tabors", "v2"), status=422)
+
+
+def test_a_definition_that_changes_all_the_time_stops_no_deletion_of_others(
+    cluster: GatewayCluster, root: Api, tmp_path: Path
+) -> None:
+    """Two lists of the same generation had to fail, so a kind that changed before was served."""
+    outlive(cluster, root, TENANT, "bongos", tmp_path)
+    root.create(DEFINITIONS, definition("bongos", "v2"))
+    ended = Event()
+
+    def changing() -> None:
+        made = definition("bongos", "v2")
+        while not ended.wait(1):
+            made["spec"]["names"]["shortNames"] = [f"b{time.monotonic_ns()}"]
+            with suppress(ApiError):
+                change(root, made)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(changing)
+        try:
+            goes(cluster, "wagtail")
+        finally:
+            ended.set()
+    assert condition_of(root, "bongos", "StoredVersionMissing")
+
+
+def test_an_object_in_no_namespace_stops_no_deletion_of_others(
+    cluster: GatewayCluster, root: Api, tmp_path: Path
+) -> None:
+    """The definition of before was cluster-scoped, and a list in pages showed the object."""
+    outlive(cluster, root, TENANT, "gadulkas", tmp_path, scope="Cluster")
+    root.create(DEFINITIONS, definition("gadulkas", "v1"))
+    goes(cluster, "bunting")
+    told = eventually(lambda: condition_of(root, "gadulkas", "StoredVersionMissing"))
+    assert told
+    assert "in no namespace" in told["message"]
+    assert "StoredVersionMissing" in refusal(change, root, definition("gadulkas", "v1"))
 
 
 def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_others(
@@ -490,3 +568,41 @@ def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_ot
     root.create(DEFINITIONS, definition("fifes", "v2"))
     cluster.admin.delete(f"{LCLUSTERS}/redpoll")
     goes(cluster, "crossbill")
+
+
+def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
+    cluster: GatewayCluster, people: People
+) -> None:
+    """A program in a pod that was left too stored a value that is no object: nobody looked."""
+    lclusters = LClusters(cluster, people)
+    lclusters.make("twite", "alice", sudoers=("alice",))
+    root = lclusters.resident("twite", "alice").api.acting("alice", "system:masters")
+    root.create(DEFINITIONS, embedding("tubas", **{"x-kubernetes-embedded-resource": True}))
+    eventually(lambda: unless("NotFound", root.get, path_of("tubas", "v1")))
+    root.create(ns_path("default", "serviceaccounts"), {"metadata": {"name": "robot"}})
+    rbac = "rbac.authorization.k8s.io"
+    rule = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["*"]}
+    bound = {
+        "metadata": {"name": "all"},
+        "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "all"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    }
+    within = f"/apis/{rbac}/v1/namespaces/default"
+    root.create(f"{within}/roles", {"metadata": {"name": "all"}, "rules": [rule]})
+    root.create(f"{within}/rolebindings", bound)
+    robot = Api(cluster.token("twite-default", "robot"))
+    above = f"/apis/twite-{GROUP}/v1/namespaces/twite-default/tubas"
+    eventually(lambda: unless("Forbidden", robot.get, above))
+    cluster.admin.patch(f"{LCLUSTERS}/twite", {"spec": {"deletionPolicy": "Retain"}})
+    cluster.admin.delete(f"{LCLUSTERS}/twite")
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/twite") is None)
+    body = {"apiVersion": f"twite-{GROUP}/v1", "kind": "Tuba", "metadata": {"name": "one"}}
+    robot.create(above, body | {"x": {"apiVersion": 5, "kind": "a", "metadata": 7}})
+
+    def is_withheld() -> bool:
+        found = cluster.admin.get(f"{DEFINITIONS}/tubas.twite-{GROUP}")["status"]["conditions"]
+        return any(each["type"] == "SchemasWithheld" for each in found)
+
+    eventually(is_withheld)
+    goes(cluster, "siskin")
+    assert cluster.admin.get(f"/apis/twite-{GROUP}/v2/tubas")["items"]

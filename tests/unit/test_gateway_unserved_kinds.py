@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.errors import NoRoom
+from lnamespace.errors import Conflict, NoRoom
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.tenants.unserved_kinds import EVERY, LATE, TYPE, UnservedKinds
+from lnamespace.gateway.tenants.unserved_kinds import EVERY, LATE, TRIES, TYPE, UnservedKinds
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
@@ -37,6 +37,9 @@ class Platform:
     generation: int = 1
     clock: float = 1000.0
     conditions: list[Any] = field(default_factory=list)
+    versions: dict[str, bool] = field(default_factory=lambda: {"v2": True, "v3": False})
+    stored: tuple[str, ...] = ("v2",)
+    taken: bool = True
     full: bool = False
     listed: int = 0
     patched: list[tuple[str, Any]] = field(default_factory=list)
@@ -69,9 +72,9 @@ class Platform:
         return SimpleNamespace(status=status, take=take, close=lambda: None)
 
     async def read(self, _: str) -> bytes:
-        versions = [{"name": "v1", "served": False}, {"name": "v2", "served": True}]
+        versions = [{"name": name, "served": at} for name, at in self.versions.items()]
         metadata = {"resourceVersion": "7", "annotations": DEFINITION_ANNOTATIONS}
-        status = {"conditions": self.conditions}
+        status = {"conditions": self.conditions, "storedVersions": self.stored}
         return msgspec.json.encode(
             {"metadata": metadata, "spec": {"versions": versions}, "status": status}
         )
@@ -79,10 +82,22 @@ class Platform:
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
         test, *changes = operations
         assert test["value"] == "7"
-        if self.full and "served" in str(changes):
+        if self.full and TYPE in str(changes):
             raise NoRoom("too large")
         self.patched += [(path.rpartition("/")[2], each) for each in changes]
+        if not self.taken:
+            raise Conflict("its tenant was first")
+        for each in changes:
+            self.change(each)
         return b"{}"
+
+    def change(self, operation: Any) -> None:
+        """Carry out an operation of a JSON patch."""
+        if "/served" in operation["path"]:
+            self.versions = dict.fromkeys(self.versions, False)
+        elif operation["path"].startswith("/status/conditions/"):
+            kept = [each for each in self.conditions if each["type"] != TYPE]
+            self.conditions = kept + ([operation["value"]] if operation["op"] == "add" else [])
 
     async def look(self, seconds: float = EVERY) -> int:
         """Let it look once, after some seconds; return how often it has listed the kind."""
@@ -107,13 +122,46 @@ async def platform() -> Platform:
 
 async def test_a_kind_that_lacks_a_version_of_an_object_is_not_served(platform: Platform) -> None:
     await platform.look()
-    assert not platform.patched
-    await platform.look()
-    (where, unserved), (then, added) = platform.patched
+    (then, added), (where, unserved) = platform.patched
     assert (where, then) == (NAME, "status")
-    assert unserved == {"op": "replace", "path": "/spec/versions/1/served", "value": False}
+    assert unserved == {"op": "replace", "path": "/spec/versions/0/served", "value": False}
     assert (added["op"], added["value"]["type"]) == ("add", TYPE)
-    assert "version v1" in added["value"]["message"]
+    assert added["value"]["message"].startswith("v1: ")
+
+
+async def test_a_kind_that_lacks_another_version_too_names_both(platform: Platform) -> None:
+    await platform.look()
+    platform.answer = 500, MISSING.replace(b"/v1", b"/v1-a")
+    platform.versions = {"v1": False, "v2": True}
+    platform.generation += 1
+    await platform.look()
+    (condition,) = platform.conditions
+    assert condition["message"].startswith("v1,v1-a: ")
+    assert not any(platform.versions.values())
+
+
+async def test_a_version_that_has_just_been_added_is_not_missing(platform: Platform) -> None:
+    platform.versions = {"v1": False, "v2": True}
+    await platform.look()
+    assert not platform.patched
+
+
+async def test_it_is_tried_again_where_its_tenant_writes_all_the_time(platform: Platform) -> None:
+    platform.taken = False
+    await platform.look()
+    assert len(platform.patched) == TRIES
+    platform.taken = True
+    await platform.look()
+    assert not any(platform.versions.values())
+
+
+async def test_an_object_in_no_namespace_is_served_by_no_version(platform: Platform) -> None:
+    """The API server lists it from etcd, and nothing of its kind from memory."""
+    said = "unable to sync list result: couldn't compute key: Namespace parameter required."
+    platform.answer = 429, f'{{"message":"storage is (re)initializing: {said}"}}'.encode()
+    await platform.look()
+    assert platform.conditions[0]["message"].startswith("-: ")
+    assert not any(platform.versions.values())
 
 
 async def test_a_definition_is_listed_when_it_has_changed_and_when_no_creation_is_under_way(
@@ -126,30 +174,39 @@ async def test_a_definition_is_listed_when_it_has_changed_and_when_no_creation_i
     assert await platform.look() == 1
 
 
-async def test_what_was_there_before_the_gateway_is_not_listed() -> None:
-    platform = Platform()
-    assert await platform.look() == await platform.look(LATE) == 0
+async def test_what_was_there_before_the_gateway_is_listed_once() -> None:
+    """A creation that was under way when no gateway ran had made a kind that nobody looked at."""
+    platform = Platform(answer=(200, b'{"items":[]}'))
+    looks = [await platform.look(seconds) for seconds in (EVERY, EVERY, LATE, LATE)]
+    assert looks == [0, 0, 1, 0]
 
 
 @pytest.mark.parametrize("answer", [(429, FILLING), (500, b"no conversion")])
 async def test_another_failure_says_nothing(platform: Platform, answer: tuple[int, bytes]) -> None:
     platform.answer = answer
-    assert [await platform.look(), await platform.look()] == [1, 1]
+    assert [await platform.look(), await platform.look()] == [2, 2]
     assert not platform.patched
 
 
 async def test_the_condition_goes_with_its_cause(platform: Platform) -> None:
+    """Its version is a stored one from then on, so its tenant cannot take it out again at once."""
     platform.answer = 200, b'{"items":[]}'
-    platform.conditions = [{"type": "Established"}, {"type": TYPE}]
+    platform.conditions = [{"type": "Established"}, {"type": TYPE, "message": "v1: a"}]
     await platform.look()
-    assert platform.patched == [("status", {"op": "remove", "path": "/status/conditions/1"})]
+    assert not platform.patched  # by the list of a moment before
+    platform.versions = {"v1": False, "v2": True}
+    await platform.look()
+    assert platform.patched == [
+        ("status", {"op": "remove", "path": "/status/conditions/1"}),
+        ("status", {"op": "add", "path": "/status/storedVersions/-", "value": "v1"}),
+    ]
 
 
 async def test_a_definition_without_room_gives_its_reserve(platform: Platform) -> None:
     platform.full = True
     await platform.look()
-    await platform.look()
     assert {where for where, _ in platform.patched} == {"status"}
     platform.full = False
     await platform.look()
-    assert platform.patched[-1][1]["value"]["type"] == TYPE
+    assert platform.conditions[-1]["type"] == TYPE
+    assert not any(platform.versions.values())

@@ -68,6 +68,9 @@ class Platform:
     """An API server with definitions, and the gateway's view of them."""
 
     failure: bytes = FAILURE
+    slow: bool = False
+    has_synced: bool = True
+    served: bool = True
     clock: float = 1000.0
     there: dict[str, Any] = field(default_factory=dict)
     listed: list[str] = field(default_factory=list)
@@ -89,7 +92,7 @@ class Platform:
         return SimpleNamespace(get=self.read, patch_json=self.patch_json)
 
     def get(self, name: str) -> ServedTenant | None:
-        return self.tenant if name == "acme" else None
+        return self.tenant if name == "acme" and self.served else None
 
     def put(self, found: Any) -> None:
         self.there[found["metadata"]["name"]] = found
@@ -101,7 +104,10 @@ class Platform:
         self.embedding.change(PartReader(LABEL).definition(msgspec.json.encode(found)), None)
 
     async def send(self, _: str, target: str, *__: object) -> Answer:
-        self.listed.append(target.partition("?")[0].rpartition("/")[2])
+        if (plural := target.partition("?")[0].rpartition("/")[2]) not in self.listed:
+            self.listed.append(plural)
+        if self.slow and "Selector" not in target:
+            raise TimeoutError
         return Answer(500, self.failure) if self.failure else Answer(200, b'{"items":[]}')
 
     async def read(self, path: str) -> bytes:
@@ -159,6 +165,26 @@ async def test_schemas_that_differ_are_kept_while_they_are_not_why_a_list_fails(
     platform.clock += LOOK
     await platform.look()
     assert platform.listed == ["carts"]
+
+
+async def test_schemas_are_withheld_though_a_page_of_the_objects_takes_too_long() -> None:
+    """With large objects before the one that is invalid no list ended in time."""
+    platform = Platform(slow=True)
+    platform.put(definition())
+    assert await platform.look()
+
+
+async def test_schemas_that_an_lcluster_leaves_behind_are_withheld() -> None:
+    """By the token of a pod a value that is no object was stored when nobody looked any more."""
+    platform = Platform(served=False, has_synced=False)
+    platform.put(definition())
+    for synced in (False, True):
+        platform.has_synced = synced
+        platform.clock += LOOK
+        assert not await platform.look()
+    platform.clock += LOOK
+    assert await platform.look()
+    assert platform.listed == []
 
 
 async def test_after_one_was_withheld_others_of_its_lcluster_are_not_even_listed() -> None:

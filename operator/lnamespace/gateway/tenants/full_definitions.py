@@ -18,6 +18,7 @@ from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.embedding_schemas import OPEN_SCHEMA, WITHHELD
 from lnamespace.gateway.tenants.tenant import ServedTenant
+from lnamespace.gateway.tenants.unserved_kinds import TYPE as UNSERVED
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -29,7 +30,7 @@ LARGE = 1024 * 1024
 EVERY = 5.0
 AGAIN = 60.0
 """Seconds until a definition that is still there is looked at again."""
-CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating", WITHHELD})
+CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating", UNSERVED, WITHHELD})
 """Types of conditions that are the API server's or the platform's.
 
 ``Terminating`` is also the platform's mark, which a definition may have in place of its reserve

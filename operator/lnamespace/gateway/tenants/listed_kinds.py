@@ -24,7 +24,12 @@ _HEAD_BYTES = 16 * 1024
 _CONTINUE = re.compile(rb'"metadata":\{[^{}]*"continue":"([^"]+)"')
 """The token for the next page, which stands before the objects of a list."""
 _NOT_SERVED = (403, 404, 410)
-_MISSING_VERSION = re.compile(r"convert CR from an invalid group/version: [^/\s]+/([a-z0-9]+)")
+_MISSING_VERSION = re.compile(r"convert CR from an invalid group/version: [^/\s]+/([a-z0-9-]+)")
+NO_NAMESPACE = "-"
+"""In place of a missing version: an object of a namespaced kind is in no namespace."""
+_KEYLESS = "Namespace parameter required"
+"""In what the API server says of such an object, which is in its memory under no key."""
+_ITEM = re.compile(rb'"items":\[\s*\{')
 _LABEL = f'"{UNCONVERTED}":'.encode()
 
 
@@ -61,23 +66,67 @@ async def list_failure(
     return ""
 
 
+async def memory_failure(
+    upstream: Upstream, tenant: ServedTenant, resource: ResourceType
+) -> str | None:
+    """Return why the API server cannot have the objects of a kind in memory.
+
+    It is empty where it has them, and None where that is not clear. It takes as long for large
+    objects as for small ones, of which a page may take longer than is waited for.
+    """
+    try:
+        await _list_selected(upstream, tenant.view, resource)
+    except TimeoutError:
+        return None
+    except ClusterError as error:
+        return str(error)
+    return ""
+
+
 async def missing_version(
     upstream: Upstream, tenant: ServedTenant, resource: ResourceType
 ) -> str | None:
     """Return the version of a stored object that the kind does not have; empty if it has all.
 
-    None if that is not clear.
+    :data:`NO_NAMESPACE` where the definition of before was cluster-scoped and left an object; None
+    if it is not clear. A list in pages comes from etcd where the API server cannot have the objects
+    in memory, and tells nothing of such an object. It also takes as long as the objects are large.
     """
-    try:
-        await _list(upstream, tenant.view, resource)
-    except TimeoutError:
-        return None
-    except ClusterError as error:
-        # While it does not have the objects in memory the API server answers 429, and says why.
-        if found := _MISSING_VERSION.search(str(error)):
-            return found[1]
-        return "" if error.status in _NOT_SERVED else None
-    return ""
+    refused = False
+    for listed in (_list_selected, _list):
+        try:
+            if await listed(upstream, tenant.view, resource):
+                return NO_NAMESPACE
+        except TimeoutError:
+            continue
+        except ClusterError as error:
+            # While it does not have the objects in memory the API server answers 429, and says why.
+            if found := _MISSING_VERSION.search(str(error)):
+                return found[1]
+            if _KEYLESS in str(error):
+                return NO_NAMESPACE
+            refused = True
+        else:
+            return None if refused else ""
+    return None
+
+
+async def _list_selected(upstream: Upstream, view: TenantView, resource: ResourceType) -> bool:
+    """List the objects that should not be there; return whether there are such.
+
+    A list by a selector is answered from memory, or not at all; in 1.30 from etcd.
+    """
+    selector = ("fieldSelector", "metadata.namespace=")
+    query = selector if resource.namespaced else ("labelSelector", f"{UNCONVERTED}=none")
+    target = f"{listed_path(view, resource)}?{encode_query((query, ('limit', '500')))}"
+    async with asyncio.timeout(_ANSWER_SECONDS):
+        response = await upstream.send(
+            "GET", target, UpstreamIdentity(view.tenant, _PERSON), _HEADERS
+        )
+        head, _ = await _read_page(response)
+    if response.status != 200:
+        raise error_of(response.status, head)
+    return _ITEM.search(head) is not None
 
 
 async def _list(upstream: Upstream, view: TenantView, resource: ResourceType) -> None:

@@ -4,10 +4,15 @@ An object outlives its definition if its creation, which a webhook or a slow bod
 34 s, ends after the definition is gone. A definition of the same name that lacks the version of the
 object can be listed by nobody, and Kubernetes lists every kind before a Namespace is gone. What is
 not served nobody lists.
+
+Whoever wants to stop all deletions serves such a kind again at once, so the platform's policy
+refuses that until the definition has the version. Then it is in ``status.storedVersions`` again,
+and leaves the definition by no other way than any version.
 """
 
 import asyncio
 import logging
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -28,7 +33,7 @@ from lnamespace.gateway.tenants.definition_patches import (
     read_definition,
     true_condition,
 )
-from lnamespace.gateway.tenants.listed_kinds import find_kind, missing_version
+from lnamespace.gateway.tenants.listed_kinds import NO_NAMESPACE, find_kind, missing_version
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -36,27 +41,37 @@ from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 EVERY = 5.0
 LATE = 40.0
 """Seconds after which no creation is under way that began before a definition was as it is."""
-FAILURES = 2
-"""Lists that fail before it counts: one may be of a moment before."""
+TRIES = 10
+"""Writes of a definition in turn, of which each is refused where its tenant has written since."""
 TYPE = "StoredVersionMissing"
 _MESSAGE = (
-    "an object is stored in version {}, which spec.versions does not have, so that no object could "
-    "be listed, and no version is served now: add it with `served: false`, and serve the others "
-    "again"
+    "{}: objects are stored in these versions, which spec.versions does not have, so that no "
+    "object could be listed, and no version is served now: add each with `served: false`, and "
+    "serve the others again"
 )
-_AT_ONCE = 4
+"""The platform's policy reads the names before the first colon."""
+_SCOPED_MESSAGE = (
+    "{}: an object of a definition of before, which was cluster-scoped, is in no namespace, so "
+    "that no object could be listed, and no version is served any more"
+)
+_VERSION = re.compile(rf"{NO_NAMESPACE}|[a-z][a-z0-9-]*")
+_AT_ONCE, _ALL_AT_ONCE = 4, 32
+"""Definitions of one tenant that are looked at at the same time, and those of all."""
 log = logging.getLogger(__name__)
 
 
 class _UnservedCondition(msgspec.Struct, frozen=True):
     type: str = ""
+    message: str = ""
 
 
-class _UnservedStatus(msgspec.Struct, frozen=True):
+class _UnservedStatus(msgspec.Struct, frozen=True, rename="camel"):
     conditions: tuple[_UnservedCondition, ...] | None = None
+    stored_versions: tuple[str, ...] | None = None
 
 
 class _UnservedVersion(msgspec.Struct, frozen=True):
+    name: str = ""
     served: bool = False
 
 
@@ -83,6 +98,32 @@ class _UnservedDefinition(msgspec.Struct, frozen=True):
         ]
 
     @property
+    def versions(self) -> frozenset[str]:
+        """Return the names of the versions that it has."""
+        return frozenset(each.name for each in self.spec.versions)
+
+    @property
+    def missing(self) -> list[str]:
+        """Return the versions that the condition names; an earlier gateway named them elsewhere."""
+        said = (each.message for each in self.status.conditions or () if each.type == TYPE)
+        names = next(said, "").partition(":")[0].split(",")
+        return [each for each in names if _VERSION.fullmatch(each)]
+
+    @property
+    def storing(self) -> list[Operation]:
+        """Return the operations by which the missing versions are stored ones."""
+        new = frozenset(self.missing) - frozenset(self.status.stored_versions or ())
+        path = "/status/storedVersions/-"
+        return [{"op": "add", "path": path, "value": each} for each in sorted(new)]
+
+    def telling(self, version: str) -> list[Operation]:
+        """Return the operations by which the condition names a version too."""
+        names = [*self.missing, version]
+        message = _SCOPED_MESSAGE if NO_NAMESPACE in names else _MESSAGE
+        condition = true_condition(TYPE, "NotListed", message.format(",".join(names)))
+        return [*self.removal, {"op": "add", "path": "/status/conditions/-", "value": condition}]
+
+    @property
     def removal(self) -> list[Operation]:
         """Return the operation that removes the condition, if it is there."""
         types = [each.type for each in self.status.conditions or ()]
@@ -100,20 +141,18 @@ class _Seen:
     generation: int
     since: float
     looked: float = float("-inf")
-    failures: int = 0
 
     def is_due(self, now: float) -> bool:
         """Return whether to list it: at once, when nothing is under way any more, or again."""
         late = now - self.since >= LATE and self.looked < self.since + LATE
-        return self.looked < self.since or late or self.failures > 0
+        return self.looked < self.since or late
 
 
 @dataclass
 class UnservedKinds:
     """The definitions that have changed lately, of which each is listed twice.
 
-    Every replica does so, and the first one wins. What was there when it started has been listed by
-    those that were there before.
+    Every replica does so, and the first one wins.
     """
 
     tenants: Tenants
@@ -125,6 +164,7 @@ class UnservedKinds:
     _slots: dict[str, asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
     )
+    _all_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_ALL_AT_ONCE))
 
     async def run(self) -> None:
         """Look at them, for ever."""
@@ -138,7 +178,8 @@ class UnservedKinds:
         generations = {name: kept.generation for _, name, kept in self.tenants.definitions()}
         now = self.now()
         if self._seen is None:
-            self._seen = {each: _Seen(at, now, now + LATE) for each, at in generations.items()}
+            # They are listed once: a creation may have been under way when no gateway ran.
+            self._seen = {each: _Seen(at, now, now) for each, at in generations.items()}
         known = self._seen
         self._seen = {
             name: known[name] if _is_same(known.get(name), at) else _Seen(at, now)
@@ -151,7 +192,7 @@ class UnservedKinds:
 
     async def _look_at(self, name: str, seen: _Seen) -> None:
         try:
-            async with self._slots[tenant_of_definition(name)]:
+            async with self._slots[tenant_of_definition(name)], self._all_slots:
                 await self._check(name, seen)
         except ClusterError as error:
             about = log_fields(name) | {"error": str(error)}
@@ -165,42 +206,55 @@ class UnservedKinds:
             seen.looked = began if began - seen.since >= LATE else seen.looked
             return
         version = await missing_version(self.upstream, *found)
-        if version is None:
-            return
-        seen.looked, seen.failures = began, seen.failures + 1 if version else 0
-        if not version:
-            await self._restore(name)
-        elif seen.failures >= FAILURES:
+        if version:
             await self._stop(name, version)
+        elif version is not None and await self._restore(name):
+            seen.looked = began
 
     async def _stop(self, name: str, version: str) -> None:
-        """Serve no version of a kind, and say why."""
-        found = await read_definition(self.client, name, _definition)
-        if found is None:
-            return
-        path, before = CUSTOM_RESOURCE_DEFINITION.path(name), found.metadata.resource_version
+        """Say which version is missing, and serve no version of a kind.
+
+        In the other order its tenant could serve it again in between.
+        """
         try:
-            if not await patch_definition(self.client, path, before, found.unserving):
-                return
+            for _ in range(TRIES):
+                if not await self._continue_stop(name, version):
+                    return
         except NoRoom:
             await make_room(self.client, name)
-            return
-        log.warning("a kind of an LCluster lacks a version of its objects", extra=log_fields(name))
-        if found := await read_definition(self.client, name, _definition):
-            condition = true_condition(TYPE, "NotListed", _MESSAGE.format(version))
-            added = {"op": "add", "path": "/status/conditions/-", "value": condition}
-            operations = [*found.removal, added]
-            before = found.metadata.resource_version
-            await patch_definition(self.client, f"{path}/status", before, operations)
 
-    async def _restore(self, name: str) -> None:
-        """Remove the condition of a kind that can be listed."""
-        found = await read_definition(self.client, name, _definition)
-        if found and found.removal:
-            path = f"{CUSTOM_RESOURCE_DEFINITION.path(name)}/status"
-            await patch_definition(
-                self.client, path, found.metadata.resource_version, found.removal
+    async def _continue_stop(self, name: str, version: str) -> bool:
+        """Take one of the steps; return False if there is none left."""
+        found, path = await self._read(name), CUSTOM_RESOURCE_DEFINITION.path(name)
+        if found is None or version in found.versions:  # it has just been added
+            return False
+        before = found.metadata.resource_version
+        if version not in found.missing:
+            log.warning(
+                "a kind of an LCluster lacks a version of its objects", extra=log_fields(name)
             )
+            await patch_definition(self.client, f"{path}/status", before, found.telling(version))
+        elif found.unserving:
+            await patch_definition(self.client, path, before, found.unserving)
+        else:
+            return False
+        return True
+
+    async def _restore(self, name: str) -> bool:
+        """Remove the condition of a kind that can be listed; return whether it has none."""
+        found = await self._read(name)
+        if found is None or not found.removal:
+            return True
+        if not found.versions.issuperset(found.missing):
+            return False
+        path = f"{CUSTOM_RESOURCE_DEFINITION.path(name)}/status"
+        operations = [*found.removal, *found.storing]
+        return await patch_definition(
+            self.client, path, found.metadata.resource_version, operations
+        )
+
+    async def _read(self, name: str) -> _UnservedDefinition | None:
+        return await read_definition(self.client, name, _definition)
 
 
 def _is_same(seen: _Seen | None, generation: int) -> bool:

@@ -32,7 +32,7 @@ from lnamespace.gateway.tenants.embedding_schemas import (
     SchemaState,
     WithheldDefinition,
 )
-from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
+from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure, memory_failure
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -99,6 +99,8 @@ class WithheldSchemas:
     _busy: set[str] = field(default_factory=set)
     _withheld: dict[str, float] = field(default_factory=dict)
     """When one was last withheld of each tenant that has such."""
+    _left: dict[str, float] = field(default_factory=dict)
+    """Since when the LCluster of a definition has been gone (``deletionPolicy: Retain``)."""
     _slots: dict[str, asyncio.Semaphore] = field(
         default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
     )
@@ -118,6 +120,7 @@ class WithheldSchemas:
         lately = {each: at for each, at in self._withheld.items() if now - at < HELD}
         there = (tenant_of_definition(name) for name, state in states.items() if state.withheld)
         self._withheld = dict.fromkeys(there, now) | lately
+        self._left = {each: self._left.get(each, now) for each in states if self._is_left(each)}
         for name, state in states.items():
             waits = LOOK if state.embeds and not self._at_once(name) else 0.0
             if name not in self._busy and now - self._looked.get(name, float("-inf")) >= waits:
@@ -128,6 +131,9 @@ class WithheldSchemas:
     def _at_once(self, name: str) -> bool:
         """Return whether they are withheld without a list, as others of the same LCluster were."""
         return tenant_of_definition(name) in self._withheld
+
+    def _is_left(self, name: str) -> bool:
+        return self.tenants.has_synced and self.tenants.get(tenant_of_definition(name)) is None
 
     async def _look_at(self, name: str, state: SchemaState) -> None:
         try:
@@ -144,10 +150,14 @@ class WithheldSchemas:
     async def _fails(self, name: str) -> bool:
         found = find_kind(self.tenants, name)
         if found is None:
-            return False
+            # Nobody may list what an LCluster has left, and its programs go on writing.
+            return self.now() - self._left.get(name, self.now()) >= LOOK
         async with self._slots[found[0].name]:
-            failure = await list_failure(self.upstream, *found)
-        return failure is not None and _OF_VALUE in failure
+            for look in (memory_failure, list_failure):
+                failure = await look(self.upstream, *found)
+                if failure is not None and (not failure or _OF_VALUE in failure):
+                    return bool(failure)
+        return False
 
     async def _withhold(self, name: str) -> None:
         """Write open schemas, and the condition by which the platform's policy keeps them.
