@@ -523,7 +523,7 @@ def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
 def test_a_definition_that_changes_all_the_time_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api, tmp_path: Path
 ) -> None:
-    """Two lists of the same generation had to fail, so a kind that changed before was served."""
+    """Two lists of one generation had to fail, and nobody may have written since it was read."""
     outlive(cluster, root, TENANT, "bongos", tmp_path)
     root.create(DEFINITIONS, definition("bongos", "v2"))
     ended = Event()
@@ -535,8 +535,15 @@ def test_a_definition_that_changes_all_the_time_stops_no_deletion_of_others(
             with suppress(ApiError):
                 change(root, made)
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(changing)
+    def labelling() -> None:
+        while not ended.is_set():
+            labels = {"a": f"b{time.monotonic_ns()}"}
+            with suppress(ApiError):
+                root.patch(definition_path("bongos"), {"metadata": {"labels": labels}})
+
+    with ThreadPoolExecutor(5) as pool:
+        for writing in (changing, *[labelling] * 4):
+            pool.submit(writing)
         try:
             goes(cluster, "wagtail")
         finally:

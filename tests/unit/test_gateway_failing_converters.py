@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.errors import NotFound
+from lnamespace.errors import Conflict, NotFound
 from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, read_mark
 from lnamespace.gateway.tenants.conversion_paths import read_conversion
 from lnamespace.gateway.tenants.failing_converters import (
@@ -59,6 +59,7 @@ class Platform:
     path: str = ASKED
     generation: int = 1
     unconverted: bool = False
+    written: bool = False
     retained: frozenset[str] = frozenset()
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     listed: list[str] = field(default_factory=list)
@@ -136,13 +137,16 @@ class Definitions:
         return msgspec.json.encode(members)
 
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
-        test, change = operations
+        *tests, change = operations
         if path == DEFINITION:
+            assert [each["value"] for each in tests] == [self.platform.path]
             assert change["path"] == "/spec/conversion/webhook/clientConfig/service/path"
             self.platform.ask(change["value"])
             return b"{}"
         assert path == f"{DEFINITION}/status"
-        assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+        first = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+        if self.platform.written and first in tests:
+            raise Conflict("its tenant was first")
         self.platform.patched.append(operations)
         place = change["path"].rpartition("/")[2]
         if change["op"] == "add":
@@ -220,6 +224,17 @@ async def test_a_definition_is_marked_after_its_converter_has_failed_for_a_time(
     assert (mark["type"], mark["status"], mark["reason"]) == (TYPE, "True", REASON)
     assert "no mapping" in mark["message"]
     assert platform.listed[0] == f"{LISTED}?limit=500"
+    assert platform.path == NOT_ASKED
+
+
+async def test_a_definition_that_its_tenant_writes_all_the_time_is_marked(
+    converters: FailingConverters, platform: Platform, clock: Clock
+) -> None:
+    """Its labels were written between each read and patch of the gateway, which never marked it."""
+    platform.written = True
+    fail(converters, platform)
+    await look(converters, clock, PATIENCE + 5)
+    assert platform.marked_definitions()
     assert platform.path == NOT_ASKED
 
 

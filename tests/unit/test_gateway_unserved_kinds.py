@@ -80,8 +80,7 @@ class Platform:
         )
 
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
-        test, *changes = operations
-        assert test["value"] == "7"
+        changes = [each for each in operations if each["op"] != "test"]
         if self.full and TYPE in str(changes):
             raise NoRoom("too large")
         self.patched += [(path.rpartition("/")[2], each) for each in changes]

@@ -117,8 +117,11 @@ class Platform:
         return msgspec.json.encode(self.there[name])
 
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
-        test, *changes = operations
-        assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+        tests = [each for each in operations if each["op"] == "test"]
+        changes = [each for each in operations if each not in tests]
+        at = {"/metadata/resourceVersion": "7", "/spec/versions/0/name": "v1"}
+        at["/spec/versions/1/name"] = "v2"
+        assert all(at[each["path"]] == each["value"] for each in tests)
         self.patched.append((path.rpartition("/")[2], changes))
         return b"{}"
 

@@ -104,19 +104,24 @@ def read_mark(raw: bytes | Raw) -> str:
 async def mark(client: Client, name: str, why: str) -> bool:
     """Mark a definition; one that has no room is marked in a few words, in place of its reserve.
 
-    Return whether it had no mark before, of us or of the API server for its deletion.
+    Return whether it had no mark before, of us or of the API server for its deletion. A tenant that
+    writes all the time is always first: in the end it is marked as it is, whoever wrote since.
 
     Raises
     ------
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await read_definition(client, name, _definition)
-    present = found and found.terminating
-    if found is None or (present and present[1].status == "True"):
-        return False
-    in_room = [*_room_in(found), _marked(found, _SHORT)]
-    await _patch_status(client, name, found, [_marked(found, _message(why))], in_room)
+    for unchanged in (True, True, True, False):
+        found = await read_definition(client, name, _definition)
+        present = found and found.terminating
+        if found is None or (present and present[1].status == "True"):
+            return False
+        in_room = [*_room_in(found), *_marked(found, _SHORT)]
+        version = found.metadata.resource_version if unchanged else ""
+        operations = _marked(found, _message(why))
+        if await patch_definition(client, f"{_path(name)}/status", version, operations, in_room):
+            break
     return True
 
 
@@ -148,17 +153,19 @@ async def make_room(client: Client, name: str) -> bool:
     found = await read_definition(client, name, _definition)
     if found is None or found.metadata.deletion_timestamp:
         return False
-    operations = [*_room_in(found), _marked(found, _SHORT)]
+    operations = [*_room_in(found), *_marked(found, _SHORT)]
     await _patch_status(client, name, found, operations, operations)
     return found.mark is None
 
 
-def _marked(found: _MarkedDefinition, message: str) -> Operation:
-    """Return the operation that marks a definition, in place of a condition that says it is not."""
+def _marked(found: _MarkedDefinition, message: str) -> list[Operation]:
+    """Return operations that mark a definition, in place of a condition that says it is not."""
     condition = true_condition(TYPE, REASON, message)
-    present = found.terminating
-    operation, at = ("replace", str(present[0])) if present else ("add", "-")
-    return {"op": operation, "path": f"/status/conditions/{at}", "value": condition}
+    if found.terminating is None:
+        return [{"op": "add", "path": "/status/conditions/-", "value": condition}]
+    place = f"/status/conditions/{found.terminating[0]}"
+    there: Operation = {"op": "test", "path": f"{place}/type", "value": TYPE}
+    return [there, {"op": "replace", "path": place, "value": condition}]
 
 
 def _room_in(found: _MarkedDefinition) -> list[Operation]:

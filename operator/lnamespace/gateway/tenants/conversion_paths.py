@@ -157,9 +157,7 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
     if found is None or changed == found.path:
         return
     path = CUSTOM_RESOURCE_DEFINITION.path(name)
-    operation: Operation = {
-        "op": "replace",
-        "path": f"{WEBHOOK_CLIENT}/service/path",
-        "value": changed,
-    }
-    await patch_definition(client, path, found.metadata.resource_version, [operation])
+    place = f"{WEBHOOK_CLIENT}/service/path"
+    unchanged: Operation = {"op": "test", "path": place, "value": found.path}
+    operation: Operation = {"op": "replace", "path": place, "value": changed}
+    await patch_definition(client, path, "", [unchanged, operation])

@@ -33,6 +33,15 @@ def true_condition(kind: str, reason: str, message: str) -> dict[str, str]:
     }
 
 
+def at_version(at: int, name: str, operation: Operation) -> list[Operation]:
+    """Return an operation on a version of a definition, which has to be in its place."""
+    return [_test(f"/spec/versions/{at}/name", name), operation]
+
+
+def _test(path: str, value: str) -> Operation:
+    return {"op": "test", "path": path, "value": value}
+
+
 async def read_definition(client: Client, name: str, decoder: msgspec.json.Decoder[D]) -> D | None:
     """Return what a decoder reads of a definition; None if there is none.
 
@@ -54,12 +63,15 @@ async def patch_definition(
     operations: Sequence[Operation],
     in_room: Sequence[Operation] | None = None,
 ) -> bool:
-    """Patch a definition that has a resource version; return whether it still had that.
+    """Patch a definition; return whether it was still as the operations say.
 
     Parameters
     ----------
     path
         Of the definition or of its status, by which the API server takes annotations too.
+    version
+        The resource version that it has to have; empty: the operations test what matters, and it is
+        patched though its tenant writes labels all the time.
     in_room
         The operations where there is no room for the others; None: they are the same, and nobody
         owns any field any more.
@@ -69,12 +81,12 @@ async def patch_definition(
     ClusterError
         The API server does not answer or refuses.
     """
-    unchanged: Operation = {"op": "test", "path": "/metadata/resourceVersion", "value": version}
+    unchanged = [_test("/metadata/resourceVersion", version)] if version else []
     shorter = [*operations, FORGOTTEN] if in_room is None else in_room
     with suppress(Conflict, NotFound):
         try:
-            await client.patch_json(path, [unchanged, *operations])
+            await client.patch_json(path, [*unchanged, *operations])
         except NoRoom:
-            await client.patch_json(path, [unchanged, *shorter])
+            await client.patch_json(path, [*unchanged, *shorter])
         return True
     return False  # somebody was first; it is looked at again

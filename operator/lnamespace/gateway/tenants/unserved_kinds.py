@@ -29,6 +29,7 @@ from lnamespace.gateway.tenants.conversion_marks import (
 )
 from lnamespace.gateway.tenants.definition_patches import (
     Operation,
+    at_version,
     patch_definition,
     read_definition,
     true_condition,
@@ -92,9 +93,14 @@ class _UnservedDefinition(msgspec.Struct, frozen=True):
     def unserving(self) -> list[Operation]:
         """Return the operations by which no version is served."""
         return [
-            {"op": "replace", "path": f"/spec/versions/{at}/served", "value": False}
+            operation
             for at, each in enumerate(self.spec.versions)
             if each.served
+            for operation in at_version(
+                at,
+                each.name,
+                {"op": "replace", "path": f"/spec/versions/{at}/served", "value": False},
+            )
         ]
 
     @property
@@ -128,7 +134,8 @@ class _UnservedDefinition(msgspec.Struct, frozen=True):
         """Return the operation that removes the condition, if it is there."""
         types = [each.type for each in self.status.conditions or ()]
         place = f"/status/conditions/{types.index(TYPE)}" if TYPE in types else ""
-        return [{"op": "remove", "path": place}] if place else []
+        there = {"op": "test", "path": f"{place}/type", "value": TYPE}
+        return [there, {"op": "remove", "path": place}] if place else []
 
 
 _definition = msgspec.json.Decoder(_UnservedDefinition)
@@ -228,14 +235,13 @@ class UnservedKinds:
         found, path = await self._read(name), CUSTOM_RESOURCE_DEFINITION.path(name)
         if found is None or version in found.versions:  # it has just been added
             return False
-        before = found.metadata.resource_version
         if version not in found.missing:
             log.warning(
                 "a kind of an LCluster lacks a version of its objects", extra=log_fields(name)
             )
-            await patch_definition(self.client, f"{path}/status", before, found.telling(version))
+            await patch_definition(self.client, f"{path}/status", "", found.telling(version))
         elif found.unserving:
-            await patch_definition(self.client, path, before, found.unserving)
+            await patch_definition(self.client, path, "", found.unserving)
         else:
             return False
         return True

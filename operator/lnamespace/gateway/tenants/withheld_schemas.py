@@ -22,6 +22,7 @@ from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.conversion_marks import log_fields, tenant_of_definition
 from lnamespace.gateway.tenants.definition_patches import (
     Operation,
+    at_version,
     patch_definition,
     read_definition,
     true_condition,
@@ -55,6 +56,7 @@ log = logging.getLogger(__name__)
 
 
 class _OpenedVersion(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
     schema: dict[str, Any] | None = None
     selectable_fields: list[Any] | None = None
 
@@ -77,7 +79,8 @@ class _OpenedDefinition(WithheldDefinition, frozen=True):
         return [
             operation
             for at, each in enumerate(self.spec.versions)
-            for operation in _opened(f"/spec/versions/{at}", each)
+            for opening in _opened(f"/spec/versions/{at}", each)
+            for operation in at_version(at, each.name, opening)
         ]
 
 
@@ -168,16 +171,15 @@ class WithheldSchemas:
         found = await self._read(name)
         if found is None:
             return
-        path, version = CUSTOM_RESOURCE_DEFINITION.path(name), found.metadata.resource_version
-        if found.opened and not await patch_definition(self.client, path, version, found.opened):
+        path = CUSTOM_RESOURCE_DEFINITION.path(name)
+        if found.opened and not await patch_definition(self.client, path, "", found.opened):
             return
         log.warning("a kind of an LCluster cannot be listed by its schemas", extra=log_fields(name))
         found = await self._read(name)
         if found and found.condition is None:
             condition = true_condition(WITHHELD, "NotListed", _MESSAGE)
             added = {"op": "add", "path": "/status/conditions/-", "value": condition}
-            version = found.metadata.resource_version
-            await patch_definition(self.client, f"{path}/status", version, [added])
+            await patch_definition(self.client, f"{path}/status", "", [added])
 
     async def _release(self, name: str, state: SchemaState) -> None:
         """Let its tenant write schemas again."""
