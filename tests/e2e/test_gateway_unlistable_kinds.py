@@ -180,6 +180,7 @@ def test_a_version_stays_while_an_object_cannot_be_written(root: Api) -> None:
         change(root, definition("oboes", "v2"))
 
 
+@pytest.mark.thorough
 def test_a_version_stays_while_a_webhook_says_that_an_object_is_gone(
     cluster: GatewayCluster, root: Api, tmp_path: Path
 ) -> None:
@@ -223,6 +224,7 @@ def served(root: Api, made: Object, *, now: bool) -> None:
     change(root, made)
 
 
+@pytest.mark.thorough
 def test_a_version_stays_while_an_object_has_outlived_its_namespace(
     cluster: GatewayCluster, root: Api
 ) -> None:
@@ -397,6 +399,7 @@ def test_a_value_that_was_no_object_stops_no_deletion_of_a_namespace(
     assert eventually(lambda: withheld(root, "flutes"))
 
 
+@pytest.mark.thorough
 def test_a_value_of_an_object_that_outlived_its_namespace_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api
 ) -> None:
@@ -520,6 +523,7 @@ def test_an_object_that_outlives_its_definition_stops_no_deletion_of_others(
     assert "storedVersions" in refusal(change, root, definition("tabors", "v2"), status=422)
 
 
+@pytest.mark.thorough
 def test_a_definition_that_changes_all_the_time_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api, tmp_path: Path
 ) -> None:
@@ -551,6 +555,7 @@ def test_a_definition_that_changes_all_the_time_stops_no_deletion_of_others(
     assert condition_of(root, "bongos", "StoredVersionMissing")
 
 
+@pytest.mark.thorough
 def test_an_object_in_no_namespace_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api, tmp_path: Path
 ) -> None:
@@ -564,6 +569,7 @@ def test_an_object_in_no_namespace_stops_no_deletion_of_others(
     assert "StoredVersionMissing" in refusal(change, root, definition("gadulkas", "v1"))
 
 
+@pytest.mark.thorough
 def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_others(
     cluster: GatewayCluster, people: People, tmp_path: Path
 ) -> None:
@@ -577,6 +583,7 @@ def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_ot
     goes(cluster, "crossbill")
 
 
+@pytest.mark.thorough
 def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
     cluster: GatewayCluster, people: People
 ) -> None:
