@@ -22,6 +22,7 @@ CONTENTS = {
     ],
     "Concepts": [
         "security",
+        "lcluster-security",
         "security-tests",
         "sudo-layouts",
         "comparison",

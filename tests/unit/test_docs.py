@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 import yaml
+from docsite.contents import CONTENTS
 from lnamespace.settings import documented
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -110,6 +112,13 @@ def leaves(values: dict[str, object], path: str = "") -> Iterator[str]:
             yield from leaves(value, f"{path}{key}.")
         else:
             yield path + key
+
+
+def test_every_page_is_in_the_contents_of_the_site() -> None:
+    """One that was split from another was in none, and the site was not built."""
+    listed = [pattern for patterns in CONTENTS.values() for pattern in patterns]
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")}
+    assert {page for page in pages if not any(fnmatch(page, each) for each in listed)} == {"index"}
 
 
 @pytest.mark.thorough
