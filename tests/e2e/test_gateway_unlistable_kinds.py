@@ -56,9 +56,14 @@ def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
 @pytest.fixture(scope="module")
 def root(cluster: GatewayCluster, people: People) -> Api:
     """Return the administrator inside an LCluster."""
+    return administrator(cluster, people, TENANT)
+
+
+def administrator(cluster: GatewayCluster, people: People, name: str) -> Api:
+    """Make an LCluster, and return its administrator."""
     lclusters = LClusters(cluster, people)
-    lclusters.make(TENANT, "alice", sudoers=("alice",))
-    return lclusters.resident(TENANT, "alice").api.acting("alice", "system:masters")
+    lclusters.make(name, "alice", sudoers=("alice",))
+    return lclusters.resident(name, "alice").api.acting("alice", "system:masters")
 
 
 def definition(plural: str, *versions: str, scope: str = "Namespaced") -> Object:
@@ -180,6 +185,19 @@ def test_a_version_stays_while_an_object_cannot_be_written(root: Api) -> None:
         change(root, definition("oboes", "v2"))
 
 
+def asked(root: Api, name: str, client: Object, plural: str, operation: str) -> None:
+    """Have a webhook of the tenant asked about each write of a kind."""
+    rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": [plural]}
+    webhook = {
+        "name": f"{name}.example.com",
+        "clientConfig": client,
+        "rules": [rule | {"operations": [operation]}],
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+    }
+    root.create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [webhook]})
+
+
 @pytest.mark.thorough
 def test_a_version_stays_while_a_webhook_says_that_an_object_is_gone(
     cluster: GatewayCluster, root: Api, tmp_path: Path
@@ -190,15 +208,7 @@ def test_a_version_stays_while_a_webhook_says_that_an_object_is_gone(
         root.create(NAMESPACES, {"metadata": {"name": "deny"}})
         publish_hook(cluster.admin, root, TENANT, "deny", hook.port)
         stored_in_the_first(root, "shawms")
-        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["shawms"]}
-        webhook = {
-            "name": "deny.example.com",
-            "clientConfig": hook.client("deny", "hook", "/deny"),
-            "rules": [rule | {"operations": ["UPDATE"]}],
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-        }
-        root.create(WEBHOOKS, {"metadata": {"name": "deny"}, "webhooks": [webhook]})
+        asked(root, "deny", hook.client("deny", "hook", "/deny"), "shawms", "UPDATE")
         one = f"{path_of('shawms', 'v2')}/one"
         eventually(lambda: "gone" in refusal(root.patch, one, {"size": 4}, status=404))
         assert "gone" in refusal(take_out, root, "shawms", ONLY_V2, status=409)
@@ -430,15 +440,7 @@ def test_a_webhook_makes_no_object_that_nobody_can_read(
         publish_hook(cluster.admin, root, TENANT, "hooks", hook.port)
         root.create(DEFINITIONS, definition("cymbals", "v1"))
         eventually(lambda: unless("NotFound", root.get, path_of("cymbals", "v1")))
-        rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["cymbals"]}
-        webhook = {
-            "name": "hook.example.com",
-            "clientConfig": hook.client("hooks", "hook", "/mutate"),
-            "rules": [rule | {"operations": ["CREATE"]}],
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-        }
-        root.create(WEBHOOKS, {"metadata": {"name": "hook"}, "webhooks": [webhook]})
+        asked(root, "hook", hook.client("hooks", "hook", "/mutate"), "cymbals", "CREATE")
         body = {"apiVersion": f"{GROUP}/v1", "kind": "Cymbal", "size": LATE}
 
         def is_mutated() -> bool:
@@ -574,9 +576,7 @@ def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_ot
     cluster: GatewayCluster, people: People, tmp_path: Path
 ) -> None:
     """Nobody listed the kinds of one that is being deleted, and its definition cannot go."""
-    lclusters = LClusters(cluster, people)
-    lclusters.make("redpoll", "alice", sudoers=("alice",))
-    root = lclusters.resident("redpoll", "alice").api.acting("alice", "system:masters")
+    root = administrator(cluster, people, "redpoll")
     outlive(cluster, root, "redpoll", "fifes", tmp_path)
     root.create(DEFINITIONS, definition("fifes", "v2"))
     cluster.admin.delete(f"{LCLUSTERS}/redpoll")
@@ -588,9 +588,7 @@ def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
     cluster: GatewayCluster, people: People
 ) -> None:
     """A program in a pod that was left too stored a value that is no object: nobody looked."""
-    lclusters = LClusters(cluster, people)
-    lclusters.make("twite", "alice", sudoers=("alice",))
-    root = lclusters.resident("twite", "alice").api.acting("alice", "system:masters")
+    root = administrator(cluster, people, "twite")
     root.create(DEFINITIONS, embedding("tubas", **{"x-kubernetes-embedded-resource": True}))
     eventually(lambda: unless("NotFound", root.get, path_of("tubas", "v1")))
     root.create(ns_path("default", "serviceaccounts"), {"metadata": {"name": "robot"}})

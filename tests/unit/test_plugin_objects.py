@@ -74,6 +74,15 @@ def test_tables_have_a_line_for_each_row_and_aligned_columns(rows: list[tuple[st
     assert width(lines[0][: lines[0].index("AGE")]) == start
 
 
+def test_a_name_on_two_lists_is_noted_once() -> None:
+    line = ["team-a", "--user", "al carol", "--manager", "al carol", "--sudoer", "bob tom"]
+    creation = read(parse(line, CREATE_FLAGS), NOW)
+    assert [note.partition(" is")[0] for note in creation.notes] == [
+        'note: "al carol"',
+        'note: "bob tom"',
+    ]
+
+
 def test_a_table_is_aligned_without_trailing_spaces() -> None:
     assert render(("NAME", "AGE"), [("team-a", "5m"), ("b", "")]) == (
         "NAME     AGE\nteam-a   5m\nb\n"

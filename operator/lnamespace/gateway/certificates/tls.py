@@ -189,8 +189,9 @@ class ServerContext:
 async def keep_certificate(context: ServerContext, metrics: GatewayMetrics) -> None:
     """Check for ever whether the certificate was renewed, and serve the new one."""
     while True:
-        metrics.certificate_expiry.set(context.certificate.not_valid_after_utc.timestamp())
-        metrics.certificate_not_before.set(context.certificate.not_valid_before_utc.timestamp())
+        certificate = context.certificate
+        metrics.certificate_expiry.set(certificate.not_valid_after_utc.timestamp())
+        metrics.certificate_not_before.set(certificate.not_valid_before_utc.timestamp())
         await asyncio.sleep(_RENEWED_SECONDS)
         try:
             context.reload()

@@ -71,7 +71,7 @@ def _lists(
             found[typed.identity] = ListEntry(typed.identity, typed.expires_at)
             notes.append(typed.note)
         lists[field] = tuple(found.values())
-    return lists, tuple(filter(None, notes))
+    return lists, tuple(dict.fromkeys(filter(None, notes)))  # once for a name on two lists
 
 
 def _billing(arguments: Arguments) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def grant_command(arguments: Arguments) -> int:
     if len(arguments.words) != 2 or not wanted:
         raise UsageError("write kubectl lns grant NAME, and whom: --user, --manager, --sudoer")
     code = change(_target(arguments), lambda spec: grant(spec, wanted, now))
-    for note in filter(None, notes):
+    for note in dict.fromkeys(filter(None, notes)):  # once for a name on two lists
         say(note)
     return code
 
