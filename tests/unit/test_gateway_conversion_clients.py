@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 from lnamespace.errors import Conflict, NoRoom
-from lnamespace.gateway.tenants.conversion_clients import ConversionClients
-from lnamespace.gateway.tenants.conversion_paths import (
+from lnamespace.gateway.controllers.conversion_clients import ConversionClients
+from lnamespace.gateway.definitions.conversion_paths import (
     ConversionClient,
     digest_of,
     read_client,
 )
-from lnamespace.gateway.tenants.definition_patches import FORGOTTEN
+from lnamespace.gateway.definitions.definition_patches import FORGOTTEN
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.translate.names.webhook_routes import TenantWebhook
 

@@ -8,7 +8,7 @@ import jsonpatch
 import msgspec
 import pytest
 from lnamespace.errors import ClusterError, NoRoom, NotFound, ServerFault
-from lnamespace.gateway.tenants.conversion_marks import (
+from lnamespace.gateway.definitions.conversion_marks import (
     REASON,
     TYPE,
     make_room,

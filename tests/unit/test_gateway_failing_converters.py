@@ -8,9 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import Conflict, NotFound
-from lnamespace.gateway.tenants.conversion_marks import REASON, TYPE, read_mark
-from lnamespace.gateway.tenants.conversion_paths import read_conversion
-from lnamespace.gateway.tenants.failing_converters import (
+from lnamespace.gateway.controllers.failing_converters import (
     BUSY,
     EVERY_MARKED,
     HELD,
@@ -21,7 +19,9 @@ from lnamespace.gateway.tenants.failing_converters import (
     SLOW_PATIENCE,
     FailingConverters,
 )
-from lnamespace.gateway.tenants.listed_kinds import list_failure
+from lnamespace.gateway.controllers.listed_kinds import list_failure
+from lnamespace.gateway.definitions.conversion_marks import REASON, TYPE, read_mark
+from lnamespace.gateway.definitions.conversion_paths import read_conversion
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
@@ -448,7 +448,7 @@ async def test_a_slow_list_of_one_kind_holds_up_no_other_lcluster(
 ) -> None:
     """All were looked at in turn, so one slow tenant kept the definitions of others unmarked."""
     fail(converters, platform)
-    converters._busy.add(NAME)  # noqa: SLF001 - it is being looked at
+    converters.checks.begin(NAME)
     async with asyncio.timeout(1):
         await look(converters, clock, 2 * PATIENCE)
     assert not platform.listed

@@ -6,14 +6,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
-from lnamespace.gateway.objects import definition_deletions
-from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
-from lnamespace.gateway.tenants.full_definitions import (
+from lnamespace.gateway.controllers.full_definitions import (
     AGAIN,
     EVERY,
     LARGE,
     FullDefinitions,
 )
+from lnamespace.gateway.objects import definition_deletions
+from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.client import Client
 from lnamespace.model.lnamespace import DeletionPolicy

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import ClusterError, Conflict, NoRoom, NotFound
-from lnamespace.gateway.tenants.stored_conditions import NEVER, StoredConditions
+from lnamespace.gateway.controllers.stored_conditions import NEVER, StoredConditions
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client
 from lnamespace.translate.names.tenant_view import TenantView

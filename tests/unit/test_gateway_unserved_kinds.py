@@ -10,8 +10,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import Conflict, NoRoom
+from lnamespace.gateway.controllers.unserved_kinds import EVERY, LATE, TRIES, TYPE, UnservedKinds
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.tenants.unserved_kinds import EVERY, LATE, TRIES, TYPE, UnservedKinds
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata

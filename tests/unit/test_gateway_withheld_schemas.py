@@ -11,10 +11,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 from lnamespace.errors import NotFound
+from lnamespace.gateway.controllers.withheld_schemas import HELD, LOOK, WithheldSchemas
 from lnamespace.gateway.tenants.embedding_schemas import EmbeddingSchemas
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition, PartReader
-from lnamespace.gateway.tenants.withheld_schemas import HELD, LOOK, WithheldSchemas
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
 from lnamespace.translate.protocol.resources import ResourceTable, ResourceType

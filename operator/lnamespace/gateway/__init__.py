@@ -18,10 +18,12 @@ It learns its state from watches, and stores nothing. One request, from its sock
 What it needs for that:
 
 - :mod:`~lnamespace.gateway.tenants`: what is known of each tenant.
+- :mod:`~lnamespace.gateway.definitions`: its CustomResourceDefinitions, and patches of them.
 - :mod:`~lnamespace.gateway.certificates`: the gateway's own, and those of people inside.
 
 Besides tenants' requests:
 
+- :mod:`~lnamespace.gateway.controllers`: keeps what tenants stored from harming the platform.
 - :mod:`~lnamespace.gateway.webhooks`: the API server asks, and a tenant's webhook answers.
 - :mod:`~lnamespace.gateway.pods`: the port for programs in pods.
 - :mod:`~lnamespace.gateway.mine`: the endpoint for the platform's own cluster, for people who

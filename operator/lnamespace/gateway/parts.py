@@ -23,6 +23,12 @@ from lnamespace.gateway.certificates.tls import (
     own_context,
     platform_authorities,
 )
+from lnamespace.gateway.controllers.conversion_clients import ConversionClients
+from lnamespace.gateway.controllers.failing_converters import FailingConverters
+from lnamespace.gateway.controllers.full_definitions import FullDefinitions
+from lnamespace.gateway.controllers.stored_conditions import StoredConditions
+from lnamespace.gateway.controllers.unserved_kinds import UnservedKinds
+from lnamespace.gateway.controllers.withheld_schemas import WithheldSchemas
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.request_usage import MemoryAccounts
@@ -45,15 +51,9 @@ from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marke
 from lnamespace.gateway.pods import certified_hosts
 from lnamespace.gateway.serving import Gateway
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_clients import ConversionClients
-from lnamespace.gateway.tenants.failing_converters import FailingConverters
-from lnamespace.gateway.tenants.full_definitions import FullDefinitions
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
-from lnamespace.gateway.tenants.stored_conditions import StoredConditions
-from lnamespace.gateway.tenants.unserved_kinds import UnservedKinds
 from lnamespace.gateway.tenants.usage import TenantUsage
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes
-from lnamespace.gateway.tenants.withheld_schemas import WithheldSchemas
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher

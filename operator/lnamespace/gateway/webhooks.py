@@ -17,11 +17,11 @@ import msgspec
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.certificates.authorities import RootAuthority, TenantIdentity
+from lnamespace.gateway.controllers.failing_converters import FailingConverters
 from lnamespace.gateway.fairness.in_flight import InFlight
 from lnamespace.gateway.fairness.review_waits import CONVERSIONS, MOST_SECONDS, ReviewWaits
 from lnamespace.gateway.requests.answers import refuse
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.failing_converters import FailingConverters
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.http.exchange import Exchange

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from lnamespace.errors import ClusterError, NoRoom
+from lnamespace.gateway.definitions.conversion_marks import make_room, unmark
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.tenants.conversion_marks import make_room, unmark
 from lnamespace.gateway.tenants.totals import Answer
 from lnamespace.kube.answers import error_of
 from lnamespace.kube.client import Client

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from lnamespace.gateway.controllers.full_definitions import CONDITION_TYPES
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_stored
-from lnamespace.gateway.tenants.full_definitions import CONDITION_TYPES
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.json_pointer import keys_of
 from lnamespace.kube.media_types import APPLY_PATCH, JSON, JSON_PATCH

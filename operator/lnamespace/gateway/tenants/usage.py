@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from lnamespace.gateway.definitions.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.object_counts import ObjectCounter
 from lnamespace.gateway.tenants.volume_sizes import VolumeSizes
 from lnamespace.http.server import HttpServer

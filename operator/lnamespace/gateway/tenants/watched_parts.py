@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder, encode
 
-from lnamespace.gateway.tenants.conversion_marks import read_mark
-from lnamespace.gateway.tenants.conversion_paths import (
+from lnamespace.gateway.definitions.conversion_marks import read_mark
+from lnamespace.gateway.definitions.conversion_paths import (
     ConversionClient,
     ConversionState,
     read_client,

@@ -9,7 +9,6 @@ whatever there is, and its tenant can write no other for some hours.
 import asyncio
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,23 +16,23 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.errors import ClusterError
-from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import log_fields, tenant_of_definition
-from lnamespace.gateway.tenants.definition_patches import (
+from lnamespace.gateway.controllers.checks import DefinitionChecks
+from lnamespace.gateway.controllers.listed_kinds import find_kind, list_failure, memory_failure
+from lnamespace.gateway.definitions.conversion_marks import log_fields, tenant_of_definition
+from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     at_version,
     patch_definition,
     read_definition,
     true_condition,
 )
+from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.embedding_schemas import (
     OPEN_SCHEMA,
     WITHHELD,
     SchemaState,
     WithheldDefinition,
 )
-from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure, memory_failure
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -99,22 +98,18 @@ class WithheldSchemas:
     client: Client
     now: Callable[[], float] = time.monotonic
     _looked: dict[str, float] = field(default_factory=dict)
-    _busy: set[str] = field(default_factory=set)
     _withheld: dict[str, float] = field(default_factory=dict)
     """When one was last withheld of each tenant that has such."""
     _left: dict[str, float] = field(default_factory=dict)
     """Since when the LCluster of a definition has been gone (``deletionPolicy: Retain``)."""
-    _slots: dict[str, asyncio.Semaphore] = field(
-        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
-    )
-    """Of each tenant: one whose kinds take long to list holds up its own alone."""
+    _checks: DefinitionChecks = field(default_factory=lambda: DefinitionChecks(_AT_ONCE))
 
     async def run(self) -> None:
         """Look at them for ever, and at once at one that has changed."""
         async with asyncio.TaskGroup() as group:
             while True:
                 for name, state in self._due():
-                    group.create_task(self._look_at(name, state))
+                    group.create_task(self._checks.finish(name, self._check(name, state)))
                 await self.tenants.embedding.wait(EVERY)
 
     def _due(self) -> Iterator[tuple[str, SchemaState]]:
@@ -126,8 +121,8 @@ class WithheldSchemas:
         self._left = {each: self._left.get(each, now) for each in states if self._is_left(each)}
         for name, state in states.items():
             waits = LOOK if state.embeds and not self._at_once(name) else 0.0
-            if name not in self._busy and now - self._looked.get(name, float("-inf")) >= waits:
-                self._busy.add(name)
+            due = now - self._looked.get(name, float("-inf")) >= waits
+            if due and self._checks.begin(name):
                 self._looked[name] = now
                 yield name, state
 
@@ -138,24 +133,18 @@ class WithheldSchemas:
     def _is_left(self, name: str) -> bool:
         return self.tenants.has_synced and self.tenants.get(tenant_of_definition(name)) is None
 
-    async def _look_at(self, name: str, state: SchemaState) -> None:
-        try:
-            if not state.embeds:
-                await self._release(name, state)
-            elif self._at_once(name) or await self._fails(name):
-                await self._withhold(name)
-        except ClusterError as error:
-            about = {"definition": name, "error": str(error)}
-            log.warning("a definition that embeds objects was not looked at", extra=about)
-        finally:
-            self._busy.discard(name)
+    async def _check(self, name: str, state: SchemaState) -> None:
+        if not state.embeds:
+            await self._release(name, state)
+        elif self._at_once(name) or await self._fails(name):
+            await self._withhold(name)
 
     async def _fails(self, name: str) -> bool:
         found = find_kind(self.tenants, name)
         if found is None:
             # Nobody may list what an LCluster has left, and its programs go on writing.
             return self.now() - self._left.get(name, self.now()) >= LOOK
-        async with self._slots[found[0].name]:
+        async with self._checks.list_slot(name):
             for look in (memory_failure, list_failure):
                 failure = await look(self.upstream, *found)
                 if failure is not None and (not failure or _OF_VALUE in failure):

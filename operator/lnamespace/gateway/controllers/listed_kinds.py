@@ -4,8 +4,8 @@ import asyncio
 import re
 
 from lnamespace.errors import ClusterError, Throttled, Unreachable
+from lnamespace.gateway.definitions.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw
 
-from lnamespace.gateway.tenants.definition_patches import (
+from lnamespace.gateway.definitions.definition_patches import (
     FORGOTTEN,
     Operation,
     patch_definition,

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from lnamespace.errors import ClusterError, NotFound
+from lnamespace.gateway.controllers.unserved_kinds import TYPE as UNSERVED
+from lnamespace.gateway.definitions.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.embedding_schemas import OPEN_SCHEMA, WITHHELD
 from lnamespace.gateway.tenants.tenant import ServedTenant
-from lnamespace.gateway.tenants.unserved_kinds import TYPE as UNSERVED
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -34,7 +34,7 @@ CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating", UNSE
 """Types of conditions that are the API server's or the platform's.
 
 ``Terminating`` is also the platform's mark, which a definition may have in place of its reserve
-(:mod:`~lnamespace.gateway.tenants.conversion_marks`)."""
+(:mod:`~lnamespace.gateway.definitions.conversion_marks`)."""
 
 log = logging.getLogger(__name__)
 

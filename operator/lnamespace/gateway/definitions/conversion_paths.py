@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from lnamespace.gateway.tenants.definition_patches import (
+from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     patch_definition,
     read_definition,

@@ -14,27 +14,23 @@ import asyncio
 import logging
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
-from lnamespace.errors import ClusterError, NoRoom
-from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import (
-    log_fields,
-    make_room,
-    tenant_of_definition,
-)
-from lnamespace.gateway.tenants.definition_patches import (
+from lnamespace.errors import NoRoom
+from lnamespace.gateway.controllers.checks import DefinitionChecks
+from lnamespace.gateway.controllers.listed_kinds import NO_NAMESPACE, find_kind, missing_version
+from lnamespace.gateway.definitions.conversion_marks import log_fields, make_room
+from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     at_version,
     patch_definition,
     read_definition,
     true_condition,
 )
-from lnamespace.gateway.tenants.listed_kinds import NO_NAMESPACE, find_kind, missing_version
+from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
@@ -57,7 +53,7 @@ _SCOPED_MESSAGE = (
 )
 _VERSION = re.compile(rf"{NO_NAMESPACE}|[a-z][a-z0-9-]*")
 _AT_ONCE, _ALL_AT_ONCE = 4, 32
-"""Definitions of one tenant that are looked at at the same time, and those of all."""
+"""Lists of one tenant's kinds at the same time, and of all tenants'."""
 log = logging.getLogger(__name__)
 
 
@@ -167,18 +163,16 @@ class UnservedKinds:
     client: Client
     now: Callable[[], float] = time.monotonic
     _seen: dict[str, _Seen] | None = None
-    _busy: set[str] = field(default_factory=set)
-    _slots: dict[str, asyncio.Semaphore] = field(
-        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
+    _checks: DefinitionChecks = field(
+        default_factory=lambda: DefinitionChecks(_AT_ONCE, _ALL_AT_ONCE)
     )
-    _all_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_ALL_AT_ONCE))
 
     async def run(self) -> None:
         """Look at them, for ever."""
         async with asyncio.TaskGroup() as group:
             while True:
                 for name, seen in self._due():
-                    group.create_task(self._look_at(name, seen))
+                    group.create_task(self._checks.finish(name, self._check(name, seen)))
                 await asyncio.sleep(EVERY)
 
     def _due(self) -> Iterator[tuple[str, _Seen]]:
@@ -193,26 +187,16 @@ class UnservedKinds:
             for name, at in generations.items()
         }
         for name, seen in self._seen.items():
-            if name not in self._busy and seen.is_due(now):
-                self._busy.add(name)
+            if seen.is_due(now) and self._checks.begin(name):
                 yield name, seen
 
-    async def _look_at(self, name: str, seen: _Seen) -> None:
-        try:
-            async with self._slots[tenant_of_definition(name)], self._all_slots:
-                await self._check(name, seen)
-        except ClusterError as error:
-            about = log_fields(name) | {"error": str(error)}
-            log.warning("a definition that has changed was not looked at", extra=about)
-        finally:
-            self._busy.discard(name)
-
     async def _check(self, name: str, seen: _Seen) -> None:
-        began, found = self.now(), find_kind(self.tenants, name)
-        if found is None:  # it is not served, or not known to be
-            seen.looked = began if began - seen.since >= LATE else seen.looked
-            return
-        version = await missing_version(self.upstream, *found)
+        async with self._checks.list_slot(name):
+            began, found = self.now(), find_kind(self.tenants, name)
+            if found is None:  # it is not served, or not known to be
+                seen.looked = began if began - seen.since >= LATE else seen.looked
+                return
+            version = await missing_version(self.upstream, *found)
         if version:
             await self._stop(name, version)
         elif version is not None and await self._restore(name):

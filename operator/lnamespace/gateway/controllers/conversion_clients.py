@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_paths import (
+from lnamespace.gateway.definitions.conversion_paths import (
     CERTIFICATE,
     WEBHOOK_CLIENT,
     AskedDefinition,
     asked_definition,
     digest_of,
 )
-from lnamespace.gateway.tenants.definition_patches import (
+from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     patch_definition,
     read_definition,
 )
+from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.translate.names.webhook_routes import WebhookPath

@@ -11,20 +11,20 @@ webhook converts again.
 import asyncio
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.conversion_marks import (
+from lnamespace.gateway.controllers.checks import DefinitionChecks
+from lnamespace.gateway.controllers.listed_kinds import find_kind, list_failure
+from lnamespace.gateway.definitions.conversion_marks import (
     log_fields,
     mark,
     tenant_of_definition,
     unmark,
 )
-from lnamespace.gateway.tenants.conversion_paths import set_verbatim
-from lnamespace.gateway.tenants.listed_kinds import find_kind, list_failure
+from lnamespace.gateway.definitions.conversion_paths import set_verbatim
+from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
@@ -106,11 +106,7 @@ class FailingConverters:
     _looked: dict[str, float] = field(default_factory=dict)
     _tried: dict[str, float] = field(default_factory=dict)
     """When it was last tried whether the webhook of a definition converts."""
-    _busy: set[str] = field(default_factory=set)
-    _slots: dict[str, asyncio.Semaphore] = field(
-        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
-    )
-    """Of each tenant: one whose kinds take long to list holds up its own alone."""
+    checks: DefinitionChecks = field(default_factory=lambda: DefinitionChecks(_AT_ONCE))
 
     def busy(self, tenant: str, webhook: TenantWebhook, seconds: float) -> bool:
         """Count the seconds that a webhook took to convert; return whether they are many.
@@ -184,11 +180,14 @@ class FailingConverters:
         self._tried = {each: at for each, at in self._tried.items() if each in known}
         waits = dict.fromkeys(known, 0.0) | dict.fromkeys(marks, EVERY_MARKED)
         waits |= {each: self._trial_wait(each) for each in unconverted & marks.keys()}
-        due = [each for each in sorted(known - self._busy) if self._is_due(each, waits[each])]
-        self._busy.update(due)
+        due = (each for each in sorted(known) if self._is_due(each, waits[each]))
+        checks = [
+            self.checks.finish(each, self._check(each, marks))
+            for each in due
+            if self.checks.begin(each)
+        ]
         retained = self.tenants.retained_definitions()
-        looks = (self._look_at(each, marks) for each in due)
-        await asyncio.gather(*looks, *(self._leave(each) for each in retained))
+        await asyncio.gather(*checks, *(self._leave(each) for each in retained))
 
     def _notice_trials(self, unconverted: frozenset[str]) -> None:
         """Begin to wait anew where another replica has tried: twelve would try all the time."""
@@ -216,26 +215,16 @@ class FailingConverters:
     def _trial_wait(self, name: str) -> float:
         return min(EVERY_MARKED * self._trials.get(name, 1), LONGEST_TRIAL_WAIT)
 
-    async def _look_at(self, name: str, marks: Mapping[str, str]) -> None:
-        self._looked[name] = self.now()
-        try:
-            async with self._slots[tenant_of_definition(name)]:
-                await self._check(name, marks)
-        finally:
-            self._busy.discard(name)
-
     async def _check(self, name: str, marks: Mapping[str, str]) -> None:
-        found = find_kind(self.tenants, name)
-        try:
+        self._looked[name] = self.now()
+        async with self.checks.list_slot(name):
+            found = find_kind(self.tenants, name)
             if found is None or found[0].terminating:  # then nobody is asked to convert
                 self._suspects.pop(name, None)
             elif found[1].group_resource in found[0].view.unconverted:
                 await self._try(name, marked=name in marks)
             else:
                 await self._judge(name, marks, await list_failure(self.upstream, *found))
-        except ClusterError as error:
-            about = {"definition": name, "error": str(error)}
-            log.warning("a definition whose conversion fails was not looked at", extra=about)
 
     async def _try(self, name: str, *, marked: bool) -> None:
         """Have a webhook asked again; the next look shows whether it converts."""
