@@ -12,9 +12,10 @@ from lnamespace.errors import Conflict, NoRoom
 from lnamespace.gateway.controllers.conversion_clients import ConversionClients
 from lnamespace.gateway.definitions.conversion_paths import (
     ConversionClient,
+    client_of,
     digest_of,
-    read_client,
 )
+from lnamespace.gateway.definitions.definition import decode_definition
 from lnamespace.gateway.definitions.definition_patches import FORGOTTEN
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.translate.names.webhook_routes import TenantWebhook
@@ -26,6 +27,11 @@ NAME = "carts.acme-shop.example.com"
 WEBHOOK = TenantWebhook("acme-hooks", "hook")
 KEY, OLD = "ab" * 16, "cd" * 16
 CLIENT = "/spec/conversion/webhook/clientConfig"
+
+
+def kept_of(raw: bytes) -> ConversionClient:
+    """Return how the gateway is asked to convert, of a definition as it is watched."""
+    return client_of(decode_definition(raw))
 
 
 def certificate(text: str) -> str:
@@ -59,7 +65,7 @@ class Platform:
     has_synced = True
 
     def definitions(self) -> Iterator[tuple[str, str, KeptDefinition]]:
-        yield "acme", NAME, KeptDefinition(client=read_client(self.raw))
+        yield "acme", NAME, KeptDefinition(client=kept_of(self.raw))
 
     def get(self, name: str) -> Any:
         assert name == "acme"
@@ -120,9 +126,13 @@ async def test_who_is_first_wins() -> None:
 
 
 def test_of_a_definition_the_key_and_a_digest_of_the_first_ca_are_kept() -> None:
-    found = read_client(definition(path(), ROOT + OWN))
+    found = kept_of(definition(path(), ROOT + OWN))
     assert found == ConversionClient(KEY, digest_of(ROOT.encode()))
-    assert read_client(definition(path(), "")) == ConversionClient(KEY, "")
-    assert read_client(b"{}") == read_client(definition("/own", OWN)) == ConversionClient()
+    assert kept_of(definition(path(), "")) == ConversionClient(KEY, "")
+    assert (
+        client_of(decode_definition(b"{}"))
+        == client_of(decode_definition(definition("/own", OWN)))
+        == ConversionClient()
+    )
     assert digest_of(b"text" + ROOT.encode()) == ""
-    assert read_client(definition(ROUTE.path_of(WEBHOOK), ROOT)).key == ROUTE.key
+    assert kept_of(definition(ROUTE.path_of(WEBHOOK), ROOT)).key == ROUTE.key

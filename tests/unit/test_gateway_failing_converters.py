@@ -20,8 +20,9 @@ from lnamespace.gateway.controllers.failing_converters import (
     FailingConverters,
 )
 from lnamespace.gateway.controllers.listed_kinds import list_failure
-from lnamespace.gateway.definitions.conversion_marks import REASON, TYPE, read_mark
-from lnamespace.gateway.definitions.conversion_paths import read_conversion
+from lnamespace.gateway.definitions.conversion_marks import REASON, TYPE, marked_since
+from lnamespace.gateway.definitions.conversion_paths import conversion_of
+from lnamespace.gateway.definitions.definition import decode_definition
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import LCluster, LClusterSpec
 from lnamespace.model.lnamespace import Metadata
@@ -73,7 +74,7 @@ class Platform:
 
     def marked_definitions(self) -> dict[str, str]:
         raw = msgspec.json.encode({"status": {"conditions": self.conditions}})
-        return {NAME: at} if (at := read_mark(raw)) else {}
+        return {NAME: at} if (at := marked_since(decode_definition(raw))) else {}
 
     def generation_of(self, definition: str) -> int:
         assert definition == NAME
@@ -133,7 +134,10 @@ class Definitions:
         spec = {"conversion": {"webhook": webhook}, "versions": VERSIONS}
         members = {"metadata": found.metadata, "spec": spec, "status": status}
         stored = "v1" if found.path == NOT_ASKED else None
-        assert read_conversion(msgspec.json.encode(members)) == (stored is None, stored)
+        assert conversion_of(decode_definition(msgspec.json.encode(members))) == (
+            stored is None,
+            stored,
+        )
         return msgspec.json.encode(members)
 
     async def patch_json(self, path: str, operations: Sequence[Any]) -> bytes:
@@ -554,4 +558,7 @@ async def test_a_cluster_scoped_kind_is_listed_in_no_namespace(platform: Platfor
     ],
 )
 def test_a_definition_without_the_mark_is_not_marked(conditions: Any) -> None:
-    assert read_mark(msgspec.json.encode({"status": {"conditions": conditions}})) == ""
+    assert (
+        marked_since(decode_definition(msgspec.json.encode({"status": {"conditions": conditions}})))
+        == ""
+    )

@@ -141,7 +141,7 @@ async def test_a_large_definition_of_a_deleted_lcluster_keeps_nothing_of_its_ten
     assert spec["versions"] == versions, "those in which no object is stored can be thousands"
     assert spec["conversion"] == {"strategy": "None"}, "lists and paths of a webhook are long too"
     conditions = server.stored["status"]["conditions"]
-    assert {each["type"]: (each["status"], each["reason"]) for each in conditions} == {
+    assert {each["type"]: (each["status"], each.get("reason", "")) for each in conditions} == {
         "Terminating": ("True", "ConversionFails"),
         "Established": ("True", ""),
     }

@@ -16,10 +16,9 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.definitions.conversion_paths import (
     CERTIFICATE,
     WEBHOOK_CLIENT,
-    AskedDefinition,
-    asked_definition,
     digest_of,
 )
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition
 from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     patch_definition,
@@ -56,7 +55,7 @@ async def renew(client: Client, outdated: OutdatedClient, authority: str) -> Non
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await read_definition(client, outdated.name, asked_definition)
+    found = await read_definition(client, outdated.name)
     if found is None:
         return
     path = CUSTOM_RESOURCE_DEFINITION.path(outdated.name)
@@ -66,18 +65,18 @@ async def renew(client: Client, outdated: OutdatedClient, authority: str) -> Non
         log.info("a conversion webhook is asked by a new CA or key", extra=about)
 
 
-def _renewed(found: AskedDefinition, key: str, authority: str) -> list[Operation]:
+def _renewed(found: CustomResourceDefinition, key: str, authority: str) -> list[Operation]:
     operations: list[Operation] = []
-    path = WebhookPath.parse(found.path)
+    path = WebhookPath.parse(found.conversion_path)
     if path and key and path.key != key:
         # Keys have one length: a definition may have no room for another byte.
         value = path.with_key(key)
         operations.append(
             {"op": "replace", "path": f"{WEBHOOK_CLIENT}/service/path", "value": value}
         )
-    if digest_of(found.bundle) != digest_of(authority.encode()):
+    if digest_of(found.conversion_authorities) != digest_of(authority.encode()):
         # What tenants wrote follows the gateway's own.
-        bundle = authority.encode() + CERTIFICATE.sub(b"", found.bundle)
+        bundle = authority.encode() + CERTIFICATE.sub(b"", found.conversion_authorities)
         value = base64.b64encode(bundle).decode()
         operations.append({"op": "add", "path": f"{WEBHOOK_CLIENT}/caBundle", "value": value})
     return operations

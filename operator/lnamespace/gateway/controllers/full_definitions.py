@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.gateway.controllers.unserved_kinds import TYPE as UNSERVED
 from lnamespace.gateway.definitions.conversion_marks import tenant_of_definition
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition, definition_decoder
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.tenants.embedding_schemas import OPEN_SCHEMA, WITHHELD
 from lnamespace.gateway.tenants.tenant import ServedTenant
@@ -37,43 +39,6 @@ CONDITION_TYPES = frozenset({"Established", "NamesAccepted", "Terminating", UNSE
 (:mod:`~lnamespace.gateway.definitions.conversion_marks`)."""
 
 log = logging.getLogger(__name__)
-
-
-class _FullMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-
-class _FullVersion(msgspec.Struct, frozen=True):
-    name: str
-    served: bool
-    storage: bool
-
-
-class _FullSpec(msgspec.Struct, frozen=True):
-    versions: tuple[_FullVersion, ...]
-
-
-class _FullCondition(msgspec.Struct, frozen=True, rename="camel"):
-    type: str
-    status: str
-    reason: str = ""
-    last_transition_time: str | None = None
-
-
-class _FullStatus(msgspec.Struct, frozen=True, rename="camel"):
-    conditions: tuple[_FullCondition, ...] | None = None
-    stored_versions: tuple[str, ...] = ()
-
-
-class _FullDefinition(msgspec.Struct, frozen=True):
-    metadata: _FullMeta
-    spec: _FullSpec
-    status: _FullStatus = _FullStatus()
-
-
-_definition = msgspec.json.Decoder(_FullDefinition)
 
 
 @dataclass
@@ -140,23 +105,23 @@ async def empty(client: Client, name: str, label: str) -> None:
         raw = await client.get(path)
         if len(raw) < LARGE:
             return
-        found = decode(_definition, raw)
+        found = decode(definition_decoder, raw)
         answer = await client.patch(path, msgspec.json.encode(_emptied(found, label)))
-        kept = decode(_definition, answer)
+        kept = decode(definition_decoder, answer)
         await client.patch(f"{path}/status", msgspec.json.encode(_emptied_status(kept)))
     except NotFound:
         return
     log.info("a large definition of a deleted LCluster is emptied", extra={"definition": name})
 
 
-def _emptied(found: _FullDefinition, label: str) -> dict[str, Any]:
+def _emptied(found: CustomResourceDefinition, label: str) -> dict[str, Any]:
     """Return the merge patch for all but the status."""
-    metadata, stored = found.metadata, frozenset(found.status.stored_versions)
+    metadata, stored = found.metadata, frozenset(found.status.stored_versions or ())
     return {
         "metadata": {
             "resourceVersion": metadata.resource_version,
             "labels": dict.fromkeys(metadata.labels.keys() - {label}),
-            "annotations": dict.fromkeys(metadata.annotations.keys() - {RESERVE}),
+            "annotations": dict.fromkeys((metadata.annotations or {}).keys() - {RESERVE}),
             # One empty entry is how a client forgets who owns which field.
             "managedFields": [{}],
         },
@@ -174,8 +139,10 @@ def _emptied(found: _FullDefinition, label: str) -> dict[str, Any]:
     }
 
 
-def _emptied_status(found: _FullDefinition) -> dict[str, Any]:
+def _emptied_status(found: CustomResourceDefinition) -> dict[str, Any]:
     """Return the merge patch for the status: of each type the first condition, which counts."""
-    listed = reversed(found.status.conditions or ())
-    first = {each.type: each for each in listed if each.type in CONDITION_TYPES}
+    listed = reversed(found.conditions)
+    first = {
+        each.type: replace(each, message="") for each in listed if each.type in CONDITION_TYPES
+    }
     return {"status": {"conditions": [msgspec.to_builtins(each) for each in first.values()]}}

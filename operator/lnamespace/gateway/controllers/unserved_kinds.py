@@ -17,12 +17,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-
 from lnamespace.errors import NoRoom
 from lnamespace.gateway.controllers.checks import DefinitionChecks
 from lnamespace.gateway.controllers.listed_kinds import NO_NAMESPACE, find_kind, missing_version
 from lnamespace.gateway.definitions.conversion_marks import log_fields, make_room
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition
 from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     at_version,
@@ -55,86 +54,6 @@ _VERSION = re.compile(rf"{NO_NAMESPACE}|[a-z][a-z0-9-]*")
 _AT_ONCE, _ALL_AT_ONCE = 4, 32
 """Lists of one tenant's kinds at the same time, and of all tenants'."""
 log = logging.getLogger(__name__)
-
-
-class _UnservedCondition(msgspec.Struct, frozen=True):
-    type: str = ""
-    message: str = ""
-
-
-class _UnservedStatus(msgspec.Struct, frozen=True, rename="camel"):
-    conditions: tuple[_UnservedCondition, ...] | None = None
-    stored_versions: tuple[str, ...] | None = None
-
-
-class _UnservedVersion(msgspec.Struct, frozen=True):
-    name: str = ""
-    served: bool = False
-
-
-class _UnservedSpec(msgspec.Struct, frozen=True):
-    versions: tuple[_UnservedVersion, ...] = ()
-
-
-class _UnservedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
-class _UnservedDefinition(msgspec.Struct, frozen=True):
-    metadata: _UnservedMeta = _UnservedMeta()
-    spec: _UnservedSpec = _UnservedSpec()
-    status: _UnservedStatus = _UnservedStatus()
-
-    @property
-    def unserving(self) -> list[Operation]:
-        """Return the operations by which no version is served."""
-        return [
-            operation
-            for at, each in enumerate(self.spec.versions)
-            if each.served
-            for operation in at_version(
-                at,
-                each.name,
-                {"op": "replace", "path": f"/spec/versions/{at}/served", "value": False},
-            )
-        ]
-
-    @property
-    def versions(self) -> frozenset[str]:
-        """Return the names of the versions that it has."""
-        return frozenset(each.name for each in self.spec.versions)
-
-    @property
-    def missing(self) -> list[str]:
-        """Return the versions that the condition names; an earlier gateway named them elsewhere."""
-        said = (each.message for each in self.status.conditions or () if each.type == TYPE)
-        names = next(said, "").partition(":")[0].split(",")
-        return [each for each in names if _VERSION.fullmatch(each)]
-
-    @property
-    def storing(self) -> list[Operation]:
-        """Return the operations by which the missing versions are stored ones."""
-        new = frozenset(self.missing) - frozenset(self.status.stored_versions or ())
-        path = "/status/storedVersions/-"
-        return [{"op": "add", "path": path, "value": each} for each in sorted(new)]
-
-    def telling(self, version: str) -> list[Operation]:
-        """Return the operations by which the condition names a version too."""
-        names = [*self.missing, version]
-        message = _SCOPED_MESSAGE if NO_NAMESPACE in names else _MESSAGE
-        condition = true_condition(TYPE, "NotListed", message.format(",".join(names)))
-        return [*self.removal, {"op": "add", "path": "/status/conditions/-", "value": condition}]
-
-    @property
-    def removal(self) -> list[Operation]:
-        """Return the operation that removes the condition, if it is there."""
-        types = [each.type for each in self.status.conditions or ()]
-        place = f"/status/conditions/{types.index(TYPE)}" if TYPE in types else ""
-        there = {"op": "test", "path": f"{place}/type", "value": TYPE}
-        return [there, {"op": "remove", "path": place}] if place else []
-
-
-_definition = msgspec.json.Decoder(_UnservedDefinition)
 
 
 @dataclass
@@ -216,36 +135,86 @@ class UnservedKinds:
 
     async def _continue_stop(self, name: str, version: str) -> bool:
         """Take one of the steps; return False if there is none left."""
-        found, path = await self._read(name), CUSTOM_RESOURCE_DEFINITION.path(name)
-        if found is None or version in found.versions:  # it has just been added
+        found, path = (
+            await read_definition(self.client, name),
+            CUSTOM_RESOURCE_DEFINITION.path(name),
+        )
+        if found is None or version in _versions(found):  # it has just been added
             return False
-        if version not in found.missing:
+        if version not in _missing(found):
             log.warning(
                 "a kind of an LCluster lacks a version of its objects", extra=log_fields(name)
             )
-            await patch_definition(self.client, f"{path}/status", "", found.telling(version))
-        elif found.unserving:
-            await patch_definition(self.client, path, "", found.unserving)
+            await patch_definition(self.client, f"{path}/status", "", _telling(found, version))
+        elif unserving := _unserving(found):
+            await patch_definition(self.client, path, "", unserving)
         else:
             return False
         return True
 
     async def _restore(self, name: str) -> bool:
         """Remove the condition of a kind that can be listed; return whether it has none."""
-        found = await self._read(name)
-        if found is None or not found.removal:
+        found = await read_definition(self.client, name)
+        removal = _removal(found) if found else []
+        if found is None or not removal:
             return True
-        if not found.versions.issuperset(found.missing):
+        if not _versions(found).issuperset(_missing(found)):
             return False
         path = f"{CUSTOM_RESOURCE_DEFINITION.path(name)}/status"
-        operations = [*found.removal, *found.storing]
+        operations = [*removal, *_storing(found)]
         return await patch_definition(
             self.client, path, found.metadata.resource_version, operations
         )
 
-    async def _read(self, name: str) -> _UnservedDefinition | None:
-        return await read_definition(self.client, name, _definition)
-
 
 def _is_same(seen: _Seen | None, generation: int) -> bool:
     return seen is not None and seen.generation == generation
+
+
+def _unserving(definition: CustomResourceDefinition) -> list[Operation]:
+    """Return the operations by which no version is served."""
+    return [
+        operation
+        for at, each in enumerate(definition.spec.versions)
+        if each.served
+        for operation in at_version(
+            at, each.name, {"op": "replace", "path": f"/spec/versions/{at}/served", "value": False}
+        )
+    ]
+
+
+def _versions(definition: CustomResourceDefinition) -> frozenset[str]:
+    return frozenset(each.name for each in definition.spec.versions)
+
+
+def _missing(definition: CustomResourceDefinition) -> list[str]:
+    """Return the versions that the condition names; an earlier gateway named them elsewhere."""
+    found = definition.condition(TYPE)
+    names = found[1].message.partition(":")[0].split(",") if found else ()
+    return [each for each in names if _VERSION.fullmatch(each)]
+
+
+def _storing(definition: CustomResourceDefinition) -> list[Operation]:
+    """Return the operations by which the missing versions are stored ones."""
+    new = frozenset(_missing(definition)) - frozenset(definition.status.stored_versions or ())
+    path = "/status/storedVersions/-"
+    return [{"op": "add", "path": path, "value": each} for each in sorted(new)]
+
+
+def _telling(definition: CustomResourceDefinition, version: str) -> list[Operation]:
+    """Return the operations by which the condition names a version too."""
+    names = [*_missing(definition), version]
+    message = _SCOPED_MESSAGE if NO_NAMESPACE in names else _MESSAGE
+    condition = true_condition(TYPE, "NotListed", message.format(",".join(names)))
+    added = {"op": "add", "path": "/status/conditions/-", "value": condition}
+    return [*_removal(definition), added]
+
+
+def _removal(definition: CustomResourceDefinition) -> list[Operation]:
+    """Return the operations that remove the condition, if it is there."""
+    found = definition.condition(TYPE)
+    if found is None:
+        return []
+    place = f"/status/conditions/{found[0]}"
+    there = {"op": "test", "path": f"{place}/type", "value": TYPE}
+    return [there, {"op": "remove", "path": place}]

@@ -12,13 +12,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
 from lnamespace.gateway.controllers.checks import DefinitionChecks
 from lnamespace.gateway.controllers.listed_kinds import find_kind, list_failure, memory_failure
 from lnamespace.gateway.definitions.conversion_marks import log_fields, tenant_of_definition
+from lnamespace.gateway.definitions.definition import (
+    NULL,
+    CustomResourceDefinition,
+    DefinitionVersion,
+)
 from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     at_version,
@@ -31,7 +35,7 @@ from lnamespace.gateway.tenants.embedding_schemas import (
     OPEN_SCHEMA,
     WITHHELD,
     SchemaState,
-    WithheldDefinition,
+    withheld_condition,
 )
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
@@ -52,38 +56,6 @@ _MESSAGE = (
 )
 
 log = logging.getLogger(__name__)
-
-
-class _OpenedVersion(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    schema: dict[str, Any] | None = None
-    selectable_fields: list[Any] | None = None
-
-
-class _OpenedSpec(msgspec.Struct, frozen=True):
-    versions: tuple[_OpenedVersion, ...] = ()
-
-
-class _OpenedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
-class _OpenedDefinition(WithheldDefinition, frozen=True):
-    metadata: _OpenedMeta = _OpenedMeta()
-    spec: _OpenedSpec = _OpenedSpec()
-
-    @property
-    def opened(self) -> list[Operation]:
-        """Return the operations by which every version has an open schema."""
-        return [
-            operation
-            for at, each in enumerate(self.spec.versions)
-            for opening in _opened(f"/spec/versions/{at}", each)
-            for operation in at_version(at, each.name, opening)
-        ]
-
-
-_definition = msgspec.json.Decoder(_OpenedDefinition)
 
 
 @dataclass
@@ -157,15 +129,16 @@ class WithheldSchemas:
         Its tenant may write other ones in between: if they embed objects, they are not kept either.
         """
         self._withheld[tenant_of_definition(name)] = self.now()
-        found = await self._read(name)
+        found = await read_definition(self.client, name)
         if found is None:
             return
         path = CUSTOM_RESOURCE_DEFINITION.path(name)
-        if found.opened and not await patch_definition(self.client, path, "", found.opened):
+        opening = _opening(found)
+        if opening and not await patch_definition(self.client, path, "", opening):
             return
         log.warning("a kind of an LCluster cannot be listed by its schemas", extra=log_fields(name))
-        found = await self._read(name)
-        if found and found.condition is None:
+        found = await read_definition(self.client, name)
+        if found and withheld_condition(found) is None:
             condition = true_condition(WITHHELD, "NotListed", _MESSAGE)
             added = {"op": "add", "path": "/status/conditions/-", "value": condition}
             await patch_definition(self.client, f"{path}/status", "", [added])
@@ -175,19 +148,27 @@ class WithheldSchemas:
         since = datetime.fromisoformat(state.withheld)
         if (datetime.now(UTC) - since).total_seconds() < HELD:
             return
-        found = await self._read(name)
-        if found and found.condition:
+        found = await read_definition(self.client, name)
+        condition = found and withheld_condition(found)
+        if found and condition:
             path = f"{CUSTOM_RESOURCE_DEFINITION.path(name)}/status"
-            removed = {"op": "remove", "path": f"/status/conditions/{found.condition[0]}"}
+            removed = {"op": "remove", "path": f"/status/conditions/{condition[0]}"}
             version = found.metadata.resource_version
             await patch_definition(self.client, path, version, [removed])
 
-    async def _read(self, name: str) -> _OpenedDefinition | None:
-        return await read_definition(self.client, name, _definition)
+
+def _opening(definition: CustomResourceDefinition) -> list[Operation]:
+    """Return the operations by which every version has an open schema."""
+    return [
+        operation
+        for at, each in enumerate(definition.spec.versions)
+        for opening in _opening_of(f"/spec/versions/{at}", each)
+        for operation in at_version(at, each.name, opening)
+    ]
 
 
-def _opened(path: str, version: _OpenedVersion) -> Iterator[Operation]:
-    if version.schema != OPEN_SCHEMA:
+def _opening_of(path: str, version: DefinitionVersion) -> Iterator[Operation]:
+    if msgspec.json.decode(version.schema) != OPEN_SCHEMA:
         yield {"op": "replace", "path": f"{path}/schema", "value": OPEN_SCHEMA}
-    if version.selectable_fields is not None:
+    if version.selectable_fields != NULL:
         yield {"op": "remove", "path": f"{path}/selectableFields"}

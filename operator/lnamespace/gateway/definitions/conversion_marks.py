@@ -10,9 +10,7 @@ reserve, which a short mark takes the place of.
 
 from collections.abc import Sequence
 
-import msgspec
-from msgspec import Raw
-
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition, DefinitionCondition
 from lnamespace.gateway.definitions.definition_patches import (
     FORGOTTEN,
     Operation,
@@ -32,59 +30,6 @@ _MOST = 512
 _SHORT = "the conversion webhook fails"
 
 
-class _MarkCondition(msgspec.Struct, frozen=True, rename="camel"):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    last_transition_time: str | None = None
-
-    @property
-    def is_mark(self) -> bool:
-        return self.status == "True" and self.reason == REASON
-
-
-class _MarkStatus(msgspec.Struct, frozen=True):
-    conditions: tuple[_MarkCondition, ...] | None = None
-
-
-class _MarkedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-    deletion_timestamp: str = ""
-    annotations: dict[str, str] | None = None
-    managed_fields: Sequence[Raw] | None = None
-
-
-class _MarkedDefinition(msgspec.Struct, frozen=True):
-    metadata: _MarkedMeta = _MarkedMeta()
-    status: _MarkStatus = _MarkStatus()
-
-    @property
-    def conditions(self) -> tuple[_MarkCondition, ...]:
-        return self.status.conditions or ()
-
-    @property
-    def terminating(self) -> tuple[int, _MarkCondition] | None:
-        """Return the condition that counts, and its place: tenants may write several.
-
-        The API server takes the first of a type. Where its status is not true, nothing is marked,
-        whatever the others say.
-        """
-        found = enumerate(self.conditions)
-        return next(((at, each) for at, each in found if each.type == TYPE), None)
-
-    @property
-    def mark(self) -> _MarkCondition | None:
-        found = self.terminating
-        return found[1] if found and found[1].is_mark else None
-
-    @property
-    def is_reserved(self) -> bool:
-        return RESERVE in (self.metadata.annotations or {})
-
-
-_definition = msgspec.json.Decoder(_MarkedDefinition)
-
-
 def tenant_of_definition(name: str) -> str:
     """Return the tenant of a definition by its name upstream."""
     return name.partition(".")[2].partition("-")[0]
@@ -95,10 +40,20 @@ def log_fields(name: str) -> dict[str, str]:
     return {"lcluster": tenant_of_definition(name), "definition": name}
 
 
-def read_mark(raw: bytes | Raw) -> str:
+def marked_since(definition: CustomResourceDefinition) -> str:
     """Return when a definition was marked; empty if it is not."""
-    mark = _definition.decode(raw).mark
-    return (mark and mark.last_transition_time) or ""
+    found = _mark_of(definition)
+    return (found and found.last_transition_time) or ""
+
+
+def _mark_of(definition: CustomResourceDefinition) -> DefinitionCondition | None:
+    found = definition.condition(TYPE)
+    is_mark = found and found[1].status == "True" and found[1].reason == REASON
+    return found[1] if found and is_mark else None
+
+
+def _is_reserved(definition: CustomResourceDefinition) -> bool:
+    return RESERVE in (definition.metadata.annotations or {})
 
 
 async def mark(client: Client, name: str, why: str) -> bool:
@@ -113,8 +68,8 @@ async def mark(client: Client, name: str, why: str) -> bool:
         The API server does not answer or refuses.
     """
     for unchanged in (True, True, True, False):
-        found = await read_definition(client, name, _definition)
-        present = found and found.terminating
+        found = await read_definition(client, name)
+        present = found and found.condition(TYPE)
         if found is None or (present and present[1].status == "True"):
             return False
         in_room = [*_room_in(found), *_marked(found, _SHORT)]
@@ -133,9 +88,10 @@ async def unmark(client: Client, name: str) -> None:
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await read_definition(client, name, _definition)
-    if found and found.mark and found.terminating and not found.metadata.deletion_timestamp:
-        removed = {"op": "remove", "path": f"/status/conditions/{found.terminating[0]}"}
+    found = await read_definition(client, name)
+    present = found and found.condition(TYPE)
+    if found and present and _mark_of(found) and not found.metadata.deletion_timestamp:
+        removed = {"op": "remove", "path": f"/status/conditions/{present[0]}"}
         operations = [removed, *_reserve_of(found)]
         await _patch_status(client, name, found, operations, [*_room_in(found), *operations])
 
@@ -150,33 +106,34 @@ async def make_room(client: Client, name: str) -> bool:
     ClusterError
         The API server does not answer or refuses, or there is nothing that could go.
     """
-    found = await read_definition(client, name, _definition)
+    found = await read_definition(client, name)
     if found is None or found.metadata.deletion_timestamp:
         return False
     operations = [*_room_in(found), *_marked(found, _SHORT)]
     await _patch_status(client, name, found, operations, operations)
-    return found.mark is None
+    return _mark_of(found) is None
 
 
-def _marked(found: _MarkedDefinition, message: str) -> list[Operation]:
+def _marked(found: CustomResourceDefinition, message: str) -> list[Operation]:
     """Return operations that mark a definition, in place of a condition that says it is not."""
     condition = true_condition(TYPE, REASON, message)
-    if found.terminating is None:
+    present = found.condition(TYPE)
+    if present is None:
         return [{"op": "add", "path": "/status/conditions/-", "value": condition}]
-    place = f"/status/conditions/{found.terminating[0]}"
+    place = f"/status/conditions/{present[0]}"
     there: Operation = {"op": "test", "path": f"{place}/type", "value": TYPE}
     return [there, {"op": "replace", "path": place, "value": condition}]
 
 
-def _room_in(found: _MarkedDefinition) -> list[Operation]:
+def _room_in(found: CustomResourceDefinition) -> list[Operation]:
     """Return operations that make a definition shorter, by nothing that its tenant wrote."""
-    if found.is_reserved:
+    if _is_reserved(found):
         return [{"op": "remove", "path": pointer_of(("metadata", "annotations", RESERVE))}]
     return [FORGOTTEN] if found.metadata.managed_fields else []
 
 
-def _reserve_of(found: _MarkedDefinition) -> list[Operation]:
-    if found.is_reserved:
+def _reserve_of(found: CustomResourceDefinition) -> list[Operation]:
+    if _is_reserved(found):
         return []
     if found.metadata.annotations is None:
         return [{"op": "add", "path": "/metadata/annotations", "value": DEFINITION_ANNOTATIONS}]
@@ -200,7 +157,7 @@ def _path(name: str) -> str:
 async def _patch_status(
     client: Client,
     name: str,
-    found: _MarkedDefinition,
+    found: CustomResourceDefinition,
     operations: Sequence[Operation],
     in_room: Sequence[Operation],
 ) -> None:

@@ -5,14 +5,11 @@ server keeps what was answered by a path in caches of its own, which it throws a
 changes: what the webhook has not converted is in none that is filled after.
 """
 
-import base64
 import hashlib
 import re
 from typing import NamedTuple
 
-import msgspec
-from msgspec import Raw
-
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition
 from lnamespace.gateway.definitions.definition_patches import (
     Operation,
     patch_definition,
@@ -30,66 +27,6 @@ CERTIFICATE = re.compile(
 """The first certificate of a CA bundle, which is the gateway's."""
 
 
-class _AskedService(msgspec.Struct, frozen=True):
-    path: str = ""
-
-
-class _AskedClient(msgspec.Struct, frozen=True, rename="camel"):
-    service: _AskedService | None = None
-    ca_bundle: str | None = None
-
-
-class _AskedWebhook(msgspec.Struct, frozen=True, rename="camel"):
-    client_config: _AskedClient | None = None
-
-
-class _AskedConversion(msgspec.Struct, frozen=True):
-    webhook: _AskedWebhook | None = None
-
-
-class _AskedVersion(msgspec.Struct, frozen=True):
-    name: str = ""
-    storage: bool = False
-
-
-class _AskedSpec(msgspec.Struct, frozen=True):
-    versions: tuple[_AskedVersion, ...] = ()
-    conversion: _AskedConversion | None = None
-
-
-class _AskedMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
-class AskedDefinition(msgspec.Struct, frozen=True):
-    """A definition, and how the API server asks for conversions of its objects."""
-
-    metadata: _AskedMeta = _AskedMeta()
-    spec: _AskedSpec = _AskedSpec()
-
-    @property
-    def _client(self) -> _AskedClient:
-        conversion = self.spec.conversion
-        webhook = conversion and conversion.webhook
-        return (webhook and webhook.client_config) or _AskedClient()
-
-    @property
-    def path(self) -> str:
-        """Return the path of the conversion webhook; empty if there is none."""
-        return self._client.service.path if self._client.service else ""
-
-    @property
-    def bundle(self) -> bytes:
-        """Return the CAs that the API server trusts there, in PEM."""
-        try:
-            return base64.b64decode(self._client.ca_bundle or "")
-        except ValueError:
-            return b""
-
-
-asked_definition = msgspec.json.Decoder(AskedDefinition)
-
-
 class ConversionClient(NamedTuple):
     """How the API server asks the gateway to convert.
 
@@ -105,11 +42,12 @@ class ConversionClient(NamedTuple):
     authority: str = ""
 
 
-def read_client(raw: bytes | Raw) -> ConversionClient:
+def client_of(definition: CustomResourceDefinition) -> ConversionClient:
     """Return how the API server asks the gateway to convert the objects of a definition."""
-    found = asked_definition.decode(raw)
-    path = WebhookPath.parse(found.path)
-    return ConversionClient(path.key, digest_of(found.bundle)) if path else ConversionClient()
+    path = WebhookPath.parse(definition.conversion_path)
+    if path is None:
+        return ConversionClient()
+    return ConversionClient(path.key, digest_of(definition.conversion_authorities))
 
 
 def digest_of(bundle: bytes) -> str:
@@ -134,13 +72,12 @@ class ConversionState(NamedTuple):
     unconverted: str | None = None
 
 
-def read_conversion(raw: bytes | Raw) -> ConversionState:
+def conversion_of(definition: CustomResourceDefinition) -> ConversionState:
     """Return who converts the objects of a definition."""
-    found = asked_definition.decode(raw)
-    path = WebhookPath.parse(found.path)
+    path = WebhookPath.parse(definition.conversion_path)
     if path is None or not path.verbatim:
         return ConversionState(asked=path is not None)
-    stored = next((each.name for each in found.spec.versions if each.storage), "")
+    stored = next((each.name for each in definition.spec.versions if each.storage), "")
     return ConversionState(unconverted=stored)
 
 
@@ -152,12 +89,12 @@ async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await read_definition(client, name, asked_definition)
-    changed = with_verbatim(found.path, verbatim=verbatim) if found else ""
-    if found is None or changed == found.path:
+    found = await read_definition(client, name)
+    changed = with_verbatim(found.conversion_path, verbatim=verbatim) if found else ""
+    if found is None or changed == found.conversion_path:
         return
     path = CUSTOM_RESOURCE_DEFINITION.path(name)
     place = f"{WEBHOOK_CLIENT}/service/path"
-    unchanged: Operation = {"op": "test", "path": place, "value": found.path}
+    unchanged: Operation = {"op": "test", "path": place, "value": found.conversion_path}
     operation: Operation = {"op": "replace", "path": place, "value": changed}
     await patch_definition(client, path, "", [unchanged, operation])

@@ -5,18 +5,16 @@ Tenants write them at the same time, and may have filled them up to what etcd ta
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
-
-import msgspec
+from typing import Any
 
 from lnamespace.errors import Conflict, NoRoom, NotFound
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition, definition_decoder
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.kube.times import present_time
 
 Operation = dict[str, Any]
-D = TypeVar("D")
 
 FORGOTTEN: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
 """One empty entry is how a client forgets who owns which field."""
@@ -42,8 +40,8 @@ def _test(path: str, value: str) -> Operation:
     return {"op": "test", "path": path, "value": value}
 
 
-async def read_definition(client: Client, name: str, decoder: msgspec.json.Decoder[D]) -> D | None:
-    """Return what a decoder reads of a definition; None if there is none.
+async def read_definition(client: Client, name: str) -> CustomResourceDefinition | None:
+    """Return a definition by its name upstream; None if there is none.
 
     Raises
     ------
@@ -51,7 +49,7 @@ async def read_definition(client: Client, name: str, decoder: msgspec.json.Decod
         The API server does not answer or refuses.
     """
     try:
-        return decode(decoder, await client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
+        return decode(definition_decoder, await client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
     except NotFound:
         return None
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import Raw
 
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition
 from lnamespace.gateway.tenants.namespaces import WatchedObject
 from lnamespace.runtime.lifecycle import wait_at_most
 
@@ -30,37 +30,18 @@ class SchemaState(msgspec.Struct, frozen=True, omit_defaults=True):
     withheld: str = ""
 
 
-class _WithheldCondition(msgspec.Struct, frozen=True, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = None
-
-
-class _WithheldStatus(msgspec.Struct, frozen=True):
-    conditions: tuple[_WithheldCondition, ...] | None = None
-
-
-class WithheldDefinition(msgspec.Struct, frozen=True):
-    """A definition, of which it is read since when its schemas are withheld."""
-
-    status: _WithheldStatus = _WithheldStatus()
-
-    @property
-    def condition(self) -> tuple[int, str] | None:
-        """Return the place of the condition and its time; None without one."""
-        for at, each in enumerate(self.status.conditions or ()):
-            if each.type == WITHHELD and each.last_transition_time:
-                return at, each.last_transition_time
-        return None
-
-
-_definition = msgspec.json.Decoder(WithheldDefinition)
-
-
-def read_withheld(raw: bytes | Raw) -> str:
+def withheld_since(definition: CustomResourceDefinition) -> str:
     """Return when the schemas of a definition were withheld; empty if they are not."""
-    found = _definition.decode(raw).condition
+    found = withheld_condition(definition)
     return found[1] if found else ""
+
+
+def withheld_condition(definition: CustomResourceDefinition) -> tuple[int, str] | None:
+    """Return the place of the first condition that has a time, and the time."""
+    for at, each in enumerate(definition.conditions):
+        if each.type == WITHHELD and each.last_transition_time:
+            return at, each.last_transition_time
+    return None
 
 
 class EmbeddingSchemas:

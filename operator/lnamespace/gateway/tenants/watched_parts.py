@@ -12,14 +12,15 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder, encode
 
-from lnamespace.gateway.definitions.conversion_marks import read_mark
+from lnamespace.gateway.definitions.conversion_marks import marked_since
 from lnamespace.gateway.definitions.conversion_paths import (
     ConversionClient,
     ConversionState,
-    read_client,
-    read_conversion,
+    client_of,
+    conversion_of,
 )
-from lnamespace.gateway.tenants.embedding_schemas import SchemaState, read_withheld
+from lnamespace.gateway.definitions.definition import decode_definition
+from lnamespace.gateway.tenants.embedding_schemas import SchemaState, withheld_since
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
 from lnamespace.kube.objects import Key
 from lnamespace.translate.objects.aggregation import KEPT_AS
@@ -88,18 +89,6 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 _kept = Decoder(KeptDefinition).decode
 
 
-class _VersionedMeta(msgspec.Struct, frozen=True):
-    uid: str = ""
-    generation: int = 0
-
-
-class _Versioned(msgspec.Struct, frozen=True):
-    metadata: _VersionedMeta
-
-
-_versioned = Decoder(_Versioned).decode
-
-
 @dataclass(frozen=True)
 class PartReader:
     """A decoder of watched objects that keeps the parts that are used.
@@ -111,8 +100,8 @@ class PartReader:
     """
 
     label: str
-    _counted: dict[_VersionedMeta, tuple[int, bool]] = field(default_factory=dict)
-    """The size of the schemas of definitions, and whether they embed objects.
+    _counted: dict[tuple[str, int], tuple[int, bool]] = field(default_factory=dict)
+    """By UID and generation: the size of a definition's schemas, and whether they embed objects.
 
     Labels change more often, and a size takes 30 ms.
     """
@@ -124,21 +113,21 @@ class PartReader:
 
     def definition(self, raw: bytes | Raw) -> WatchedObject:
         """Read a CustomResourceDefinition: its name, its tenant, and :class:`KeptDefinition`."""
-        item = self.metadata(raw)
+        item, found = self.metadata(raw), decode_definition(raw)
         # Those of the platform nobody bounds.
-        version = _versioned(raw).metadata
+        version = found.metadata.uid, found.metadata.generation
         size, embeds = self._schemas(raw, version) if self.label in item.labels else (0, False)
         kept = KeptDefinition(
-            read_mark(raw),
+            marked_since(found),
             size,
-            read_conversion(raw),
-            version.generation,
-            read_client(raw),
-            SchemaState(embeds, read_withheld(raw)),
+            conversion_of(found),
+            found.metadata.generation,
+            client_of(found),
+            SchemaState(embeds, withheld_since(found)),
         )
         return replace(item, raw=encode(kept))
 
-    def _schemas(self, raw: bytes | Raw, version: _VersionedMeta) -> tuple[int, bool]:
+    def _schemas(self, raw: bytes | Raw, version: tuple[str, int]) -> tuple[int, bool]:
         if version not in self._counted:
             if len(self._counted) >= _COUNTED:
                 self._counted.clear()
