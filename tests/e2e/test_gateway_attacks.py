@@ -72,13 +72,13 @@ def bob(lclusters: LClusters) -> Resident:
 @pytest.fixture(scope="module")
 def root(lclusters: LClusters) -> Api:
     """Return a sudoer of the attacker's cluster with sudo."""
-    return lclusters.resident(ATTACKER, "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator(ATTACKER)
 
 
 @pytest.fixture(scope="module")
 def victim(lclusters: LClusters) -> Api:
     """Return a sudoer of the victim's cluster, in which everything bears the canary word."""
-    api = lclusters.resident(VICTIM, "alice").api.acting("alice", "system:masters")
+    api = lclusters.administrator(VICTIM)
     api.create(NAMESPACES, {"metadata": {"name": CANARY}})
     for path, body in planted(CANARY):
         api.create(path, body)

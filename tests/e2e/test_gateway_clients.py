@@ -531,8 +531,7 @@ def test_a_volume_claim_of_the_kubezoo_example_binds_the_tenants_volume(
     lclusters: LClusters, cluster: GatewayCluster
 ) -> None:
     """The example of the article on KubeZoo: claim `mypvc` of tenant `foofoo`, and its volume."""
-    lclusters.make("foofoo", "alice", sudoers=("alice",))
-    root = lclusters.resident("foofoo", "alice").api.acting("alice", "system:masters")
+    root = lclusters.make_administered("foofoo")
     volume = "pv-cb23c200-f249-11ea-9039-3497f65a8415"
     capacity = {"storage": "1Gi"}
     disk = {

@@ -543,8 +543,7 @@ def test_an_lcluster_without_namespaces_serves_empty_lists_and_watches(
 ) -> None:
     """Operators inside, who have to let go of what is left, could not sync: it was a 500."""
     lclusters = LClusters(cluster, people)
-    lclusters.make("emptied", "alice", sudoers=("alice",))
-    alice = lclusters.resident("emptied", "alice").api.acting("alice", "system:masters")
+    alice = lclusters.make_administered("emptied")
     held = {"metadata": {"name": "held", "finalizers": ["example.com/held"]}}
     alice.create(f"{RBAC}/clusterroles", held)
     cluster.admin.delete(f"{LCLUSTERS}/emptied")

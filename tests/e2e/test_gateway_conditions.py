@@ -56,8 +56,7 @@ def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
 def root(cluster: GatewayCluster, people: People) -> Api:
     """Return the administrator inside an LCluster."""
     lclusters = LClusters(cluster, people)
-    lclusters.make(TENANT, "alice", sudoers=("alice",))
-    return lclusters.resident(TENANT, "alice").api.acting("alice", "system:masters")
+    return lclusters.make_administered(TENANT)
 
 
 def conditions(expression: str, number: int = 4) -> list[Object]:

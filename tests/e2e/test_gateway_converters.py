@@ -57,13 +57,13 @@ def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
 @pytest.fixture(scope="module")
 def alice(lclusters: LClusters) -> Api:
     """Return the administrator inside the first."""
-    return lclusters.resident("quail", "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator("quail")
 
 
 @pytest.fixture(scope="module")
 def neighbour(lclusters: LClusters) -> Api:
     """Return the administrator inside the second."""
-    return lclusters.resident("bittern", "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator("bittern")
 
 
 @pytest.fixture(scope="module")
@@ -271,8 +271,7 @@ def test_an_lcluster_goes_whose_converter_fails(
     cluster: GatewayCluster, lclusters: LClusters, hook: Hook
 ) -> None:
     """What nobody converts can be deleted with its LCluster, whatever its finalizers were."""
-    lclusters.make("plover", "alice", sudoers=("alice",))
-    plover = lclusters.resident("plover", "alice").api.acting("alice", "system:masters")
+    plover = lclusters.make_administered("plover")
     plover.create(DEFINITIONS, definition("lutes", "v1"))
     store(plover, "lutes", "one", size=3)
     client = hook.client("default", "nobody", "/convert")
@@ -290,7 +289,7 @@ def test_what_an_lcluster_has_left_behind_stops_no_deletion_of_a_namespace(
     """Nobody is asked any more to convert the objects of one that was deleted and retained."""
     lclusters.make("dunlin", "alice", sudoers=("alice",))
     cluster.admin.patch(f"{LCLUSTERS}/dunlin", {"spec": {"deletionPolicy": "Retain"}})
-    dunlin = lclusters.resident("dunlin", "alice").api.acting("alice", "system:masters")
+    dunlin = lclusters.administrator("dunlin")
     dunlin.create(DEFINITIONS, definition("bells", "v1"))
     store(dunlin, "bells", "one", size=3)
     change(dunlin, definition("bells", "v2", hook.client("default", "nobody", "/convert")))
@@ -360,8 +359,7 @@ def test_objects_of_another_lcluster_do_not_stop_a_conversion(
     cluster: GatewayCluster, lclusters: LClusters, hook: Hook
 ) -> None:
     """One foreign object, and no list of the kind was converted; nor did its LCluster ever go."""
-    lclusters.make("heron", "alice", sudoers=("alice",))
-    heron = lclusters.resident("heron", "alice").api.acting("alice", "system:masters")
+    heron = lclusters.make_administered("heron")
     publish_hook(cluster.admin, heron, "heron", "default", hook.port)
     heron.create(DEFINITIONS, definition("nests", "v1", hook.client("default", "hook", "/convert")))
     store(heron, "nests", "own", size=3)
@@ -391,8 +389,7 @@ def test_answers_that_the_api_server_does_not_take_stop_no_deletion_of_a_namespa
 
     So it was never marked. It is the first of its LCluster: after others it were held for longer.
     """
-    lclusters.make("siskin", "alice", sudoers=("alice",))
-    alice = lclusters.resident("siskin", "alice").api.acting("alice", "system:masters")
+    alice = lclusters.make_administered("siskin")
     publish_hook(cluster.admin, alice, "siskin", "default", hook.port)
     hook.answers["/same"] = lambda request: {
         "convertedObjects": request["objects"],

@@ -34,16 +34,10 @@ def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
     return LClusters(cluster, people)
 
 
-def administrator(lclusters: LClusters, name: str) -> Api:
-    """Make an LCluster, and return its administrator."""
-    lclusters.make(name, "alice", sudoers=("alice",))
-    return lclusters.resident(name, "alice").api.acting("alice", "system:masters")
-
-
 @pytest.fixture(scope="module")
 def alice(lclusters: LClusters) -> Api:
     """Return the administrator of an LCluster."""
-    return administrator(lclusters, "walrus")
+    return lclusters.make_administered("walrus")
 
 
 def definition(plural: str, scope: str = "Namespaced") -> Object:
@@ -82,7 +76,7 @@ def test_an_lcluster_with_definitions_without_room_is_deleted(
     cluster: GatewayCluster, lclusters: LClusters
 ) -> None:
     """Its name was never free again."""
-    api = administrator(lclusters, "narwhal")
+    api = lclusters.make_administered("narwhal")
     for plural in ("barrels", "casks"):
         api.create(DEFINITIONS, definition(plural))
         fill_definition(api, definition(plural))

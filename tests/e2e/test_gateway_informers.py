@@ -51,8 +51,7 @@ def line(
 ) -> Iterator[Line]:
     """Start a gateway of the file's own, with a cable at either side."""
     made, folder = LClusters(cluster, people), tmp_path_factory.mktemp("informers")
-    made.make(TENANT, "alice", sudoers=("alice",))
-    root = made.resident(TENANT, "alice").api.acting("alice", "system:masters")
+    root = made.make_administered(TENANT)
     for name in SPACES[1:]:
         root.create(NAMESPACES, {"metadata": {"name": name}})
     port = free_port()

@@ -31,8 +31,7 @@ def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
 def root(cluster: GatewayCluster, people: People) -> Api:
     """Return a sudoer of an LCluster with sudo."""
     made = LClusters(cluster, people)
-    made.make(TENANT, "alice", sudoers=("alice",))
-    return made.resident(TENANT, "alice").api.acting("alice", "system:masters")
+    return made.make_administered(TENANT)
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
     eventually(lambda: cluster.admin.find(account), what="no ServiceAccount to run as")
     container = {"name": "web", "image": "example.com/web"}
     spec = {"automountServiceAccountToken": False, "containers": [container]}
-    alice = made.resident(STREAMER, "alice").api.acting("alice", "system:masters")
+    alice = made.administrator(STREAMER)
     alice.create(ns_path("default", "pods"), {"metadata": {"name": "web"}, "spec": spec})
     run_pod(cluster.admin, f"{STREAMER}-default", "web")
     return made

@@ -60,13 +60,13 @@ def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
 @pytest.fixture(scope="module")
 def root(lclusters: LClusters) -> Api:
     """Return the administrator inside the first."""
-    return lclusters.resident(TENANT, "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator(TENANT)
 
 
 @pytest.fixture(scope="module")
 def neighbour(lclusters: LClusters) -> Api:
     """Return the administrator inside the second."""
-    return lclusters.resident(NEIGHBOUR, "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator(NEIGHBOUR)
 
 
 @contextmanager

@@ -56,14 +56,7 @@ def cluster(gateway_cluster: GatewayCluster) -> GatewayCluster:
 @pytest.fixture(scope="module")
 def root(cluster: GatewayCluster, people: People) -> Api:
     """Return the administrator inside an LCluster."""
-    return administrator(cluster, people, TENANT)
-
-
-def administrator(cluster: GatewayCluster, people: People, name: str) -> Api:
-    """Make an LCluster, and return its administrator."""
-    lclusters = LClusters(cluster, people)
-    lclusters.make(name, "alice", sudoers=("alice",))
-    return lclusters.resident(name, "alice").api.acting("alice", "system:masters")
+    return LClusters(cluster, people).make_administered(TENANT)
 
 
 def definition(plural: str, *versions: str, scope: str = "Namespaced") -> Object:
@@ -576,7 +569,7 @@ def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_ot
     cluster: GatewayCluster, people: People, tmp_path: Path
 ) -> None:
     """Nobody listed the kinds of one that is being deleted, and its definition cannot go."""
-    root = administrator(cluster, people, "redpoll")
+    root = LClusters(cluster, people).make_administered("redpoll")
     outlive(cluster, root, "redpoll", "fifes", tmp_path)
     root.create(DEFINITIONS, definition("fifes", "v2"))
     cluster.admin.delete(f"{LCLUSTERS}/redpoll")
@@ -588,7 +581,7 @@ def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
     cluster: GatewayCluster, people: People
 ) -> None:
     """A program in a pod that was left too stored a value that is no object: nobody looked."""
-    root = administrator(cluster, people, "twite")
+    root = LClusters(cluster, people).make_administered("twite")
     root.create(DEFINITIONS, embedding("tubas", **{"x-kubernetes-embedded-resource": True}))
     eventually(lambda: unless("NotFound", root.get, path_of("tubas", "v1")))
     root.create(ns_path("default", "serviceaccounts"), {"metadata": {"name": "robot"}})

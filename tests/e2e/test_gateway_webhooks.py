@@ -53,13 +53,13 @@ def lclusters(cluster: GatewayCluster, people: People) -> LClusters:
 @pytest.fixture(scope="module")
 def alice(lclusters: LClusters) -> Api:
     """Return the administrator inside the first."""
-    return lclusters.resident("quokka", "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator("quokka")
 
 
 @pytest.fixture(scope="module")
 def neighbour(lclusters: LClusters) -> Api:
     """Return the administrator inside the second."""
-    return lclusters.resident("beta", "alice").api.acting("alice", "system:masters")
+    return lclusters.administrator("beta")
 
 
 @pytest.fixture(scope="module")
@@ -286,8 +286,7 @@ def test_a_dead_conversion_webhook_does_not_block_lcluster_deletion(
     lclusters: LClusters, cluster: GatewayCluster, hook: Hook
 ) -> None:
     """What is stored is listed to be deleted, and the API server lists it in another version."""
-    lclusters.make("gone", "alice", sudoers=("alice",))
-    api = lclusters.resident("gone", "alice").api.acting("alice", "system:masters")
+    api = lclusters.make_administered("gone")
     api.create(DEFINITIONS, definition(hook.client("default", "nobody", "/c"), "Namespaced"))
     path = "/apis/shop.example.com/v1/namespaces/default/carts"
     cart: Object = {"metadata": {"name": "one"}}
@@ -316,8 +315,7 @@ def test_a_tenant_can_remove_finalizers_in_a_terminating_namespace(
 def test_a_deleted_lcluster_can_finalize_its_own_objects(
     lclusters: LClusters, cluster: GatewayCluster, hook: Hook
 ) -> None:
-    lclusters.make("ending", "alice", sudoers=("alice",))
-    api = lclusters.resident("ending", "alice").api.acting("alice", "system:masters")
+    api = lclusters.make_administered("ending")
     kind = definition(hook.client("default", "nobody", "/c"))
     kind["spec"].pop("conversion")
     api.create(DEFINITIONS, kind)

@@ -238,6 +238,15 @@ class LClusters:
         eventually(lambda: _admitted(resident), what=f"{user} is not let in to {name}")
         return resident
 
+    def make_administered(self, name: str) -> Api:
+        """Create an LCluster, and return a client of its sudoer with every right in it."""
+        self.make(name, "alice", sudoers=("alice",))
+        return self.administrator(name)
+
+    def administrator(self, name: str, user: str = "alice") -> Api:
+        """Return a client with every right in the LCluster, of a sudoer who is let in to it."""
+        return self.resident(name, user).api.acting(user, "system:masters")
+
     def person_without_access(self, name: str, user: str, *, by_path: bool = False) -> Resident:
         """Return somebody with a kubeconfig for the LCluster, who may not be let in."""
         return self.cluster.behind(name, self._people.person(user), by_path=by_path)
