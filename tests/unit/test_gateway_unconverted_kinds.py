@@ -17,8 +17,8 @@ from lnamespace.translate.protocol.resources import GroupResource, ResourceTable
 from lnamespace.translate.protocol.status import Refused
 from lnamespace.translate.requests.targets import upstream_target
 from lnamespace.translate.webhooks.conversion_reviews import (
-    convert_verbatim,
     read_conversion_review,
+    read_review_of_former,
 )
 
 from tests.unit.support.translation import ACME, LABEL
@@ -120,7 +120,7 @@ def test_only_into_the_version_that_kubernetes_lists_nobody_converts(
 def test_what_nobody_converts_has_a_label_but_for_what_is_not_the_tenants() -> None:
     """By it a policy selects what nobody may write. What is another's goes with its namespace."""
     body = question("v3", "acme-a", "beta-b")
-    answer = json.loads(read_conversion_review(body, VIEW).answer_verbatim())
+    answer = json.loads(read_conversion_review(body, VIEW).answer_without_webhook(labelled=True))
     own, foreign = answer["response"]["convertedObjects"]
     assert own["apiVersion"] == foreign["apiVersion"] == "acme-shop.example.com/v3"
     assert own["metadata"]["labels"] == {"a": "b", UNCONVERTED: "v1"}
@@ -131,7 +131,9 @@ def test_what_nobody_converts_has_a_label_but_for_what_is_not_the_tenants() -> N
 
 
 def test_of_a_former_lcluster_everything_has_the_label() -> None:
-    answer = json.loads(convert_verbatim(question("v3", "acme-a")))
+    answer = json.loads(
+        read_review_of_former(question("v3", "acme-a")).answer_without_webhook(labelled=True)
+    )
     (one,) = answer["response"]["convertedObjects"]
     assert one["metadata"]["labels"][UNCONVERTED] == "v1"
 

@@ -5,12 +5,13 @@ import json
 import pytest
 from lnamespace.translate.bodies.encoded import request_up
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.protocol import protobuf
 from lnamespace.translate.protocol.protobuf.envelope import PREFIX
 from lnamespace.translate.protocol.protobuf.wire import delimited
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused
+
+from tests.unit.support.translation import in_protobuf
 
 CONFIG_MAPS = ResourceType("", "configmaps", "ConfigMap", namespaced=True)
 WIDGETS = ResourceType("example.com", "widgets", "Widget", namespaced=True, custom=True)
@@ -23,7 +24,7 @@ OBJECT = {
     "metadata": {"name": "a", "namespace": "prod"},
     "data": {"a": "1"},
 }
-ENCODED = protobuf.from_json(json.dumps(OBJECT).encode())
+ENCODED = in_protobuf(json.dumps(OBJECT).encode())
 YAML = b"""
 kind: ConfigMap
 apiVersion: v1
@@ -52,7 +53,7 @@ def test_an_object_is_translated_in_every_encoding(content_type: str, body: byte
 
 def test_delete_options_in_protobuf_are_accepted_for_every_resource() -> None:
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Orphan"}
-    encoded = protobuf.from_json(json.dumps(options).encode())
+    encoded = in_protobuf(json.dumps(options).encode())
     for resource in (CONFIG_MAPS, WIDGETS):
         request = ResourceRequest("delete", resource, "v1", namespace="prod", name="a")
         sent = request_up(request, "application/vnd.kubernetes.protobuf", encoded, VIEW)
@@ -110,6 +111,6 @@ def test_invalid_utf_8_is_a_bad_request(verb: str, content_type: str, body: byte
 
 def test_a_namespace_in_protobuf_is_always_the_tenants_own() -> None:
     other = OBJECT | {"metadata": {"name": "a", "namespace": "beta-prod"}}
-    encoded = protobuf.from_json(json.dumps(other).encode())
+    encoded = in_protobuf(json.dumps(other).encode())
     _, sent = request_up(CREATE, "application/vnd.kubernetes.protobuf", encoded, VIEW)
     assert json.loads(sent)["metadata"]["namespace"] == "acme-beta-prod"

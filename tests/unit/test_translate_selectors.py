@@ -9,8 +9,7 @@ from lnamespace.translate.protocol.selectors import (
     Operator,
     parse_field_selector,
     parse_label_selector,
-    render_field_selector,
-    render_label_selector,
+    render_selector,
 )
 from lnamespace.translate.protocol.status import Refused
 
@@ -98,7 +97,7 @@ requirements = st.builds(
 def test_a_rendered_label_selector_is_parsed_to_the_same_selector(
     selector: tuple[LabelTerm, ...],
 ) -> None:
-    assert parse_label_selector(render_label_selector(selector)) == selector
+    assert parse_label_selector(render_selector(selector)) == selector
 
 
 @given(st.text("ab=!,()<> in", max_size=14))
@@ -107,7 +106,7 @@ def test_an_accepted_label_selector_round_trips(text: str) -> None:
         selector = parse_label_selector(text)
     except Refused:
         return
-    assert parse_label_selector(render_label_selector(selector)) == selector
+    assert parse_label_selector(render_selector(selector)) == selector
 
 
 field_terms = st.builds(FieldTerm, st.text("ab.", min_size=1), st.text("a=,\\! "))
@@ -117,7 +116,7 @@ field_terms = st.builds(FieldTerm, st.text("ab.", min_size=1), st.text("a=,\\! "
 def test_a_rendered_field_selector_is_parsed_to_the_same_selector(
     selector: tuple[FieldTerm, ...],
 ) -> None:
-    assert parse_field_selector(render_field_selector(selector)) == selector
+    assert parse_field_selector(render_selector(selector)) == selector
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ from lnamespace.translate.protocol.status import (
 )
 from lnamespace.translate.webhooks.admission_reviews import read_admission_review
 from lnamespace.translate.webhooks.conversion_reviews import (
-    convert_verbatim,
     converted_kind,
     read_conversion_review,
+    read_review_of_former,
 )
 
 _SECONDS = 30.0
@@ -130,7 +130,8 @@ class WebhookHandler:
         path = WebhookPath.parse(request.target.partition("?")[0])
         if path and path.verbatim and not self.tenants.get(path.tenant):
             with self.in_flight.holding(path.tenant, len(request.body)):
-                answer = convert_verbatim(request.body)
+                review = read_review_of_former(request.body)
+                answer = review.answer_without_webhook(labelled=True)
                 await exchange.answer(200, (("Content-Type", JSON),), answer)
             return
         tenant, path = self._webhook_at(path)
@@ -163,7 +164,7 @@ class WebhookHandler:
     async def _review(
         self, body: bytes, tenant: ServedTenant, path: WebhookPath
     ) -> tuple[bytes, str]:
-        """Return the answer, and the words of a webhook that cannot convert."""
+        """Return the answer, and why a webhook failed to convert; empty if it did not."""
         view, webhook = tenant.view, path.webhook
         if _kind_of(body) == _CONVERSION:
             return await self._convert(body, tenant, path)
@@ -176,12 +177,12 @@ class WebhookHandler:
     ) -> tuple[bytes, str]:
         review = read_conversion_review(body, tenant.view)
         if tenant.terminating or not review.body:
-            # The objects of an LCluster that is being deleted are listed to be deleted, and its
-            # webhook may be deleted already. Objects of others are not its webhook's to convert.
+            # An LCluster that is being deleted may have no webhook any more, and its objects are
+            # listed to be deleted. A webhook does not convert objects of others.
             return review.answer_without_webhook(), ""
         if path.verbatim and review.into_preferred:
-            # Into others, also for what is written in this one, only the webhook converts.
-            return review.answer_verbatim(), ""
+            # Only the webhook converts into other versions.
+            return review.answer_without_webhook(labelled=True), ""
         async with _bounded(self.conversions, tenant.name):
             began = time.monotonic()
             answer = await self._ask(tenant.view, path.webhook, review.body, converts=True)
@@ -208,7 +209,7 @@ class WebhookHandler:
 
 @asynccontextmanager
 async def _bounded(waits: ReviewWaits, tenant: str) -> AsyncIterator[None]:
-    """Wait for a webhook as long as others may wait for it."""
+    """Limit how long and how often others wait for the webhooks of a tenant."""
     with waits.waiting(tenant):
         async with asyncio.timeout(MOST_SECONDS):
             yield

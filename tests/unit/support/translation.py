@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from lnamespace.translate.bodies.encoded import answer_down, events_down, request_up
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.protocol import protobuf
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import (
     GroupResource,
@@ -124,3 +125,12 @@ def event(plural: str, what: str, body: Any) -> Any:
     frame = msgspec.json.encode({"type": what, "object": body})
     sent = events_down(asked(plural, "watch"), ACME)(frame)
     return None if sent is None else msgspec.json.decode(sent)
+
+
+def in_protobuf(body: bytes) -> bytes:
+    steps = protobuf.from_json_in_steps(body)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return bytes(end.value)

@@ -26,7 +26,7 @@ from lnamespace.translate.protocol.selectors import (
     FieldTerm,
     parse_field_selector,
     parse_label_selector,
-    render_field_selector,
+    render_selector,
 )
 from lnamespace.translate.protocol.status import Refused, bad_request
 from lnamespace.translate.protocol.verbs import LISTING_VERBS
@@ -141,7 +141,7 @@ def part_target(request: ResourceRequest, namespace: str, parameters: Query) -> 
 @lru_cache(maxsize=64)
 def _rendered_anew(field_selector: str) -> str:
     """Return a client's field selector; it is parsed once, not for each of 1,000 namespaces."""
-    return render_field_selector(parse_field_selector(field_selector))
+    return render_selector(parse_field_selector(field_selector))
 
 
 def gone_namespace(name: str, accept: str) -> bytes:

@@ -158,11 +158,12 @@ class TenantView:
         return name[len(self.prefix) :] if own else None
 
     def group_up(self, group: str) -> str:
-        """Return an API group in upstream spelling.
+        """Return an API group in upstream spelling; one that is not served gets the prefix too.
 
-        A group that nobody serves is the tenant's too. An operator installs its webhooks together
-        with its definitions, before the gateway has seen these: in a rule with the group as it is
-        its webhook was never asked.
+        An operator installs its webhooks together with its definitions, before the gateway has
+        seen these: without the prefix, a rule for the group never matched. And the garbage
+        collector deletes an object if the kind of its owner exists and the owner does not: an owner
+        in a group of another tenant would show whether that tenant has the kind.
         """
         if group in self.resources.custom_groups:
             return self.prefix + group
@@ -176,15 +177,6 @@ class TenantView:
         """Return ``GROUP/VERSION`` in upstream spelling."""
         group, slash, version = api_version.rpartition("/")
         return f"{self.group_up(group)}{slash}{version}"
-
-    def owner_version_up(self, api_version: str) -> str:
-        """Return ``GROUP/VERSION`` of an owner in upstream spelling, whether it is served or not.
-
-        The garbage collector deletes an object whose owner's kind exists and whose owner does not:
-        as it is, a group of another tenant would show whether that tenant has the kind.
-        """
-        group = api_version.rpartition("/")[0]
-        return api_version if self._is_platforms(group) else self.prefix + api_version
 
     def _is_platforms(self, group: str) -> bool:
         """Return whether a group is Kubernetes' own, or one of the platform that is served."""

@@ -21,7 +21,7 @@ from lnamespace.translate.objects.keys import (
 from lnamespace.translate.objects.labels import AnnotationsTranslator, LabelsTranslator, is_null
 from lnamespace.translate.objects.managed_fields import ManagedFieldsTranslator
 from lnamespace.translate.objects.quotas import resource_key_down, resource_key_up
-from lnamespace.translate.objects.references import OWNER, OwnersTranslator
+from lnamespace.translate.objects.references import REFERENCE, OwnersTranslator
 from lnamespace.translate.objects.spellings import (
     CLUSTER_ROLE_NAME,
     NAMESPACE_SPELLING,
@@ -155,7 +155,7 @@ TEMPLATE_METADATA = ObjectTranslator(
     {
         "labels": UpOnly(LabelsTranslator()),
         "annotations": UpOnly(AnnotationsTranslator()),
-        "ownerReferences": ListTranslator(OWNER),
+        "ownerReferences": ListTranslator(REFERENCE),
     }
 )
 """The metadata of a template, which is copied into the objects created from it."""

@@ -13,7 +13,6 @@ from lnamespace.translate.objects.spellings import (
     CLUSTER_ROLE_NAME,
     GROUP,
     NAMESPACE_SPELLING,
-    OWNER_VERSION,
 )
 from lnamespace.translate.objects.translators import (
     Encoded,
@@ -72,7 +71,6 @@ class ReferenceTranslator(ObjectTranslator):
 
 
 REFERENCE = ReferenceTranslator()
-OWNER = ReferenceTranslator(_MEMBERS | {"apiVersion": OWNER_VERSION})
 
 
 def _name_down(view: TenantView, resource: ResourceType, name: str) -> str | None:
@@ -114,7 +112,7 @@ class OwnersTranslator(Leaf):
     def up(self, value: Any, context: TranslationContext) -> Any:
         """Return owners in upstream spelling."""
         owners = list_of(value)
-        return value if owners is None else [OWNER.up(each, context) for each in owners]
+        return value if owners is None else [REFERENCE.up(each, context) for each in owners]
 
     def down(self, value: Any, context: TranslationContext) -> Any:
         """Return owners in tenant spelling."""
@@ -124,12 +122,12 @@ class OwnersTranslator(Leaf):
             return value
         owners = [object_of(each) or {} for each in list_of(value) or []]
         shown = [each for each in owners if not text_at(each, "apiVersion").startswith(domain)]
-        return [OWNER.members_down(each, context) for each in shown]
+        return [REFERENCE.members_down(each, context) for each in shown]
 
     def child(self, key: str) -> FieldRule | None:
         """Return the rule of an owner, whatever its index."""
         del key
-        return OWNER
+        return REFERENCE
 
 
 @dataclass(frozen=True)

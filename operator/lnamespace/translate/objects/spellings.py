@@ -29,7 +29,6 @@ NAMESPACE_SPELLING = Spelling(TenantView.namespace_up, TenantView.namespace_down
 """The name of a namespace; empty stays empty."""
 NAMESPACE_OR_ALL = Spelling(_namespace_or_all_up, TenantView.namespace_down)
 """The name of a namespace, or ``*``."""
-OWNER_VERSION = Spelling(TenantView.owner_version_up, TenantView.api_version_down)
 GROUP = Spelling(TenantView.group_up, TenantView.group_down)
 API_VERSION = Spelling(TenantView.api_version_up, TenantView.api_version_down)
 USER = Spelling(TenantView.user_up, TenantView.user_down)

@@ -20,8 +20,6 @@ CONFINED = ServingPolicy.CONFINED
 INERT = ServingPolicy.INERT
 HIDDEN = ServingPolicy.HIDDEN
 
-"""The verbs of a resource whose objects are the platform's."""
-
 BUILT_IN_GROUPS = frozenset(
     {
         "",

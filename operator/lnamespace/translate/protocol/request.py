@@ -20,7 +20,7 @@ from lnamespace.translate.protocol.resources import (
     ResourceType,
     ServingPolicy,
 )
-from lnamespace.translate.protocol.selectors import parse_field_selector, render_field_selector
+from lnamespace.translate.protocol.selectors import parse_field_selector, render_selector
 from lnamespace.translate.protocol.status import (
     bad_request,
     method_not_allowed,
@@ -240,7 +240,7 @@ def _selected_without_prefix(query: Query, prefix: str) -> tuple[Query, bool]:
         for term in parse_field_selector(selector)
     )
     kept = tuple(each for each in query if each[0] != "fieldSelector")
-    return (*kept, ("fieldSelector", render_field_selector(terms))), True
+    return (*kept, ("fieldSelector", render_selector(terms))), True
 
 
 def _verb(method: str, path: ResourcePath, query: Query) -> str:

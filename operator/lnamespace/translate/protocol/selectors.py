@@ -83,8 +83,8 @@ def parse_field_selector(text: str) -> tuple[FieldTerm, ...]:
     return tuple(_field_term(text, each) for each in terms)
 
 
-def render_field_selector(terms: tuple[FieldTerm, ...]) -> str:
-    """Return the text of a field selector."""
+def render_selector(terms: tuple[FieldTerm, ...] | tuple[LabelTerm, ...]) -> str:
+    """Return the text of a field or label selector."""
     return ",".join(map(str, terms))
 
 
@@ -134,11 +134,6 @@ def parse_label_selector(text: str) -> tuple[LabelTerm, ...]:
     if "\0" in text:
         raise bad_request("unable to parse requirement: found a null character")
     return tuple(_LabelParser(list(_tokens(text))).requirements())
-
-
-def render_label_selector(requirements: tuple[LabelTerm, ...]) -> str:
-    """Return the text of a label selector."""
-    return ",".join(map(str, requirements))
 
 
 _BLANK = " \t\r\n"

@@ -26,8 +26,7 @@ from lnamespace.translate.protocol.selectors import (
     Operator,
     parse_field_selector,
     parse_label_selector,
-    render_field_selector,
-    render_label_selector,
+    render_selector,
 )
 from lnamespace.translate.protocol.status import (
     bad_request,
@@ -255,9 +254,9 @@ def _selectors(
     labels = labels_up(request, requirements, view, own=own)
     labels = (*labels, *_ownership(request, view, listed))
     if fields:
-        yield "fieldSelector", render_field_selector(fields)
+        yield "fieldSelector", render_selector(fields)
     if labels:
-        yield "labelSelector", render_label_selector(labels)
+        yield "labelSelector", render_selector(labels)
 
 
 def _spared(request: ResourceRequest) -> Iterator[FieldTerm]:

@@ -53,7 +53,7 @@ class Conversion(NamedTuple):
 
 @dataclass(frozen=True)
 class ConversionReview:
-    """A question of the API server to convert objects.
+    """A request of the API server to convert objects.
 
     Parameters
     ----------
@@ -66,9 +66,8 @@ class ConversionReview:
     objects
         The objects in upstream spelling.
     own
-        For each object, whether it is the tenant's. Anybody who may write a kind past the gateway
-        can have an object of it in a namespace of their own, and the API server converts all of a
-        kind for a list.
+        For each object, whether it is the tenant's. A list converts all objects of a kind, and
+        whoever may write the kind past the gateway can have some in other namespaces.
     body
         The review of the tenant's objects in tenant spelling; empty if there is none.
     resource
@@ -113,18 +112,21 @@ class ConversionReview:
         body = envelope(members, response={**response, "convertedObjects": objects})
         return Conversion(body, review.failure)
 
-    def answer_without_webhook(self) -> bytes:
-        """Return the answer of conversion strategy ``None``, which changes the version alone."""
-        objects = [each | {"apiVersion": self.wanted} for each in self.objects]
-        return _success(self.members, self.uid, objects)
+    def answer_without_webhook(self, *, labelled: bool = False) -> bytes:
+        """Return the answer of conversion strategy ``None``, which changes the version alone.
 
-    def answer_verbatim(self) -> bytes:
-        """Return the same answer, with the label of what nobody may write."""
+        Parameters
+        ----------
+        labelled
+            Whether the tenant's objects get the label :data:`UNCONVERTED`, so that they can be
+            neither shown nor written.
+        """
         objects = [
-            _verbatim(each, self.wanted) if own else each | {"apiVersion": self.wanted}
+            _labelled(each, self.wanted) if labelled and own else each | {"apiVersion": self.wanted}
             for each, own in zip(self.objects, self.own, strict=True)
         ]
-        return _success(self.members, self.uid, objects)
+        success = {"uid": self.uid, "convertedObjects": objects, "result": {"status": _SUCCESS}}
+        return envelope(self.members, response=success)
 
 
 _NOTHING: dict[str, Any] = {"convertedObjects": []}
@@ -179,8 +181,8 @@ def _down(members: Encoded, view: TenantView) -> Encoded | None:
         return None
 
 
-def convert_verbatim(body: bytes) -> bytes:
-    """Return the answer to a ConversionReview of a former LCluster, whose objects are all labelled.
+def read_review_of_former(body: bytes) -> ConversionReview:
+    """Return a ConversionReview of an LCluster that is gone, to which all objects belong.
 
     Raises
     ------
@@ -189,17 +191,12 @@ def convert_verbatim(body: bytes) -> bytes:
     """
     members, asked = read_members(body, "request")
     request = decoded(members["request"], _ConversionQuestion)
-    objects = [_verbatim(each, request.desired_api_version) for each in request.objects]
-    return _success(members, asked.get("uid"), objects)
+    own, wanted = (True,) * len(request.objects), request.desired_api_version
+    return ConversionReview(members, asked.get("uid"), wanted, request.objects, own, b"")
 
 
-def _success(members: Encoded, uid: Raw | None, objects: list[Encoded]) -> bytes:
-    response = {"uid": uid, "convertedObjects": objects, "result": {"status": _SUCCESS}}
-    return envelope(members, response=response)
-
-
-def _verbatim(members: Encoded, wanted: str) -> Encoded:
-    """Return an object in another version, with the label that says so."""
+def _labelled(members: Encoded, wanted: str) -> Encoded:
+    """Return an object in another version, with the label for objects that nobody converted."""
     metadata: Encoded = decoded(members.get("metadata", _NO_OBJECT), dict[str, Raw])
     labels = object_of(metadata.get("labels", _NO_OBJECT)) or {}
     before = decoded(members.get("apiVersion", _NO_TEXT), str).rpartition("/")[2]
@@ -208,7 +205,7 @@ def _verbatim(members: Encoded, wanted: str) -> Encoded:
 
 
 def _without_label(members: Encoded) -> Encoded:
-    """Return an object that its tenant stored past the gateway while nobody converted it."""
+    """Return an object without that label: its tenant stored it past the gateway."""
     if UNCONVERTED.encode() not in bytes(members.get("metadata", _NO_OBJECT)):
         return members
     metadata: Encoded = decoded(members["metadata"], dict[str, Raw])

@@ -25,6 +25,7 @@ from lnamespace.translate.objects.confinement.rules import (
     Form,
     Object,
     Path,
+    RefusingRule,
     parents,
 )
 from lnamespace.translate.protocol.patch_directives import PATCH, RETAIN_KEYS, SET_ELEMENT_ORDER
@@ -279,7 +280,7 @@ class ConfinedPolicy:
 
 
 @dataclass(frozen=True)
-class ConfinedPolicyBinding:
+class ConfinedPolicyBinding(RefusingRule):
     """The policy of a binding, which must be the tenant's and has no parameters."""
 
     @property
@@ -295,6 +296,3 @@ class ConfinedPolicyBinding:
                 raise subject.refuse("spec.policyName", "no such policy")
             if spec.get("paramRef") is not None:
                 raise subject.refuse("spec.paramRef", NO_PARAMETERS)
-
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the binding as it is."""

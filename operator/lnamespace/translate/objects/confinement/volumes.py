@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lnamespace.translate.names.tenant_view import TenantView, is_provisioned
 from lnamespace.translate.objects.confinement.namespaces import ForbiddenKeys
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, parents
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, RefusingRule, parents
 
 SOURCES = frozenset(
     {
@@ -99,7 +99,7 @@ class EmptyStorageClassRule:
 
 
 @dataclass(frozen=True)
-class VolumeSourceRule:
+class VolumeSourceRule(RefusingRule):
     """The source of a PersistentVolume, which must be CSI, and its claim, the tenant's."""
 
     @property
@@ -132,9 +132,6 @@ class VolumeSourceRule:
             raise subject.refuse(
                 "spec.storageClassName", "a volume of a class of the platform needs a claimRef"
             )
-
-    def restore(self, subject: ConfinedBody) -> None:
-        """Leave the volume as it is."""
 
 
 SECRET_NAMESPACE = ("secret-namespace", "secretnamespace")

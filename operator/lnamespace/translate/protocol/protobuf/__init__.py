@@ -16,11 +16,9 @@ accept protobuf alone, and those that send it.
 """
 
 from lnamespace.translate.protocol.protobuf.envelope import (
-    from_json,
     from_json_in_steps,
-    supports,
     to_json,
     watch_frame,
 )
 
-__all__ = ["from_json", "from_json_in_steps", "supports", "to_json", "watch_frame"]
+__all__ = ["from_json_in_steps", "to_json", "watch_frame"]

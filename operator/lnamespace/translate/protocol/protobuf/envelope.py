@@ -50,11 +50,6 @@ class Envelope:
     raw: bytes
 
 
-def supports(api_version: str, kind: str) -> bool:
-    """Return whether a kind can be written in protobuf; custom resources cannot."""
-    return schema_file().message_of_kind(api_version, kind) is not None
-
-
 def to_json(body: bytes, *, api_version: str = "", kind: str = "") -> bytes:
     """Return the JSON of an object that a client sent in protobuf.
 
@@ -84,24 +79,8 @@ def to_json(body: bytes, *, api_version: str = "", kind: str = "") -> bytes:
     return msgspec.json.encode({"kind": kind, "apiVersion": api_version} | fields)
 
 
-def from_json(body: bytes) -> bytes:
-    """Return an object of the API server's answer in protobuf; an empty answer stays empty.
-
-    Raises
-    ------
-    Refused
-        As `from_json_in_steps`.
-    """
-    steps = from_json_in_steps(body)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return bytes(end.value)
-
-
 def from_json_in_steps(body: bytes) -> Generator[None, None, bytes]:
-    """Return an answer in protobuf, as `from_json`; pause after every few objects of a list.
+    """Return the API server's answer in protobuf; pause after every few objects of a list.
 
     A list of a thousand pods takes longer than others should wait.
 
