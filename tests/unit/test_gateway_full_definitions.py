@@ -13,7 +13,7 @@ from lnamespace.gateway.controllers.full_definitions import (
     FullDefinitions,
 )
 from lnamespace.gateway.objects import definition_deletions
-from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
+from lnamespace.gateway.objects.definition_deletions import delete_definition
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.client import Client
 from lnamespace.model.lnamespace import DeletionPolicy
@@ -204,7 +204,7 @@ async def test_a_full_definition_is_given_room_when_its_tenant_deletes_it(
     async def send() -> Any:
         return left.pop(0)
 
-    answer = await DefinitionRoom(cast("Client", None)).delete(NAME, send)
+    answer = await delete_definition(cast("Client", None), NAME, send)
     assert answer == answers[-1]
     assert not left
     assert calls == done

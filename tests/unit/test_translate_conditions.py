@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.confinement import Form, confine_operations, confine_patch
+from lnamespace.translate.objects.confinement import Form, confine, confine_operations
 from lnamespace.translate.objects.confinement.admission import expression, mutating_expression
 from lnamespace.translate.objects.confinement.conditions import condition_down, condition_up
 from lnamespace.translate.objects.texts import text_down
@@ -59,7 +59,7 @@ def test_each_condition_is_evaluated_for_requests_of_its_tenant_only(
 ) -> None:
     """The API server evaluates all of them for all requests, and refuses those too dear."""
     body = holder(kind, [{"name": "mine", "expression": "object.a // b"}])
-    above = confine_patch(kind, "", body, VIEW, form)
+    above = confine(kind, "", body, VIEW, form)
     held = above["webhooks"][0] if kind is WEBHOOKS else above["spec"]
     own, of_gateway = held["matchConditions"]
     assert of_gateway["expression"] == confining(VIEW)
@@ -108,7 +108,7 @@ def test_any_expression_may_be_a_condition(text: str) -> None:
 def test_a_condition_that_ends_before_its_end_is_refused(text: str) -> None:
     body = {"spec": {"matchConditions": [{"name": "mine", "expression": text}]}}
     with pytest.raises(Refused, match=r"matchConditions\.expression"):
-        confine_patch(POLICY, "", body, VIEW, Form.WHOLE)
+        confine(POLICY, "", body, VIEW, Form.WHOLE)
 
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join))

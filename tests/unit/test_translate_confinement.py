@@ -19,7 +19,6 @@ from lnamespace.translate.objects.confinement import (
     Form,
     confine,
     confine_operations,
-    confine_patch,
     confines,
     restore,
 )
@@ -358,7 +357,7 @@ def test_a_kind_has_no_name_by_which_kubectl_knows_one_of_the_platform(
     """`kubectl get lns` of everybody on the platform showed what a user of an LCluster wrote."""
     for form in Form:
         with pytest.raises(Refused, match=f"spec.names.{field}"):
-            confine_patch(CRD, "", kinds(**names), VIEW, form)
+            confine(CRD, "", kinds(**names), VIEW, form)
     value = {"plural": "things", "kind": "Thing"} | names
     with pytest.raises(Refused):
         confine_operations(CRD, "", [operation("replace", "/spec/names", value)], VIEW)
@@ -385,7 +384,7 @@ def test_a_definition_has_a_conversion_webhook_only_where_the_platform_allows_it
     spec = {"conversion": {"strategy": "Webhook", "webhook": webhook}}
     for form in Form:
         with pytest.raises(Refused, match="the platform allows no conversion webhooks"):
-            confine_patch(CRD, "", {"spec": spec}, view, form)
+            confine(CRD, "", {"spec": spec}, view, form)
     for path, value in (
         ("/spec", spec),
         ("/spec/conversion", spec["conversion"]),
@@ -489,7 +488,7 @@ def test_the_pod_security_level_of_the_platform_is_the_minimum() -> None:
 @pytest.mark.parametrize("form", [*Form])
 def test_a_webhook_gets_its_match_condition_in_every_patch_format(form: Form) -> None:
     for written in (webhook(), webhook(matchConditions=None, namespaceSelector=None)):
-        confined = confine_patch(WEBHOOKS, "", {"webhooks": [written]}, VIEW, form)
+        confined = confine(WEBHOOKS, "", {"webhooks": [written]}, VIEW, form)
         (upstream,) = confined["webhooks"]
         assert upstream["matchConditions"][-1]["name"] == CONDITION
         assert upstream["namespaceSelector"]["matchLabels"] == {VIEW.tenant_label: "acme"}
@@ -498,7 +497,7 @@ def test_a_webhook_gets_its_match_condition_in_every_patch_format(form: Form) ->
 @pytest.mark.parametrize("form", [Form.WHOLE, Form.APPLY, Form.MERGE])
 def test_a_patch_directive_of_another_format_does_not_bypass_confinement(form: Form) -> None:
     patch = {"webhooks": [webhook(**{"$patch": "replace"})]}
-    confined = confine_patch(WEBHOOKS, "", patch, VIEW, form)
+    confined = confine(WEBHOOKS, "", patch, VIEW, form)
     assert confined["webhooks"][0]["matchConditions"]
 
 
@@ -524,20 +523,20 @@ def test_a_mutating_policy_of_a_tenant_changes_no_roles_bindings_and_definitions
 def test_a_merge_patch_of_other_fields_is_unchanged() -> None:
     patch = {"metadata": {"annotations": {"a": "b"}}}
     for resource in (FLOW_SCHEMA, PRIORITY_CLASS, WEBHOOKS, POLICY, NAMESPACE, VOLUME):
-        assert confine_patch(resource, "", patch, VIEW, Form.MERGE) == patch
+        assert confine(resource, "", patch, VIEW, Form.MERGE) == patch
 
 
 def test_a_merge_patch_of_a_pinned_field_changes_its_kept_original() -> None:
     patch = {"spec": {"limited": {"nominalConcurrencyShares": 4}}}
-    confined = confine_patch(PRIORITY_LEVEL, "", patch, VIEW, Form.MERGE)
+    confined = confine(PRIORITY_LEVEL, "", patch, VIEW, Form.MERGE)
     assert confined["spec"]["limited"]["nominalConcurrencyShares"] == 0
     assert restore(PRIORITY_LEVEL, confined, VIEW)["spec"] == patch["spec"]
 
 
 def test_an_apply_includes_the_pinned_fields() -> None:
-    namespace = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY)
+    namespace = confine(NAMESPACE, "", named("n"), VIEW, Form.APPLY)
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
-    policy = confine_patch(POLICY, "", named("p", spec={}), VIEW, Form.APPLY)
+    policy = confine(POLICY, "", named("p", spec={}), VIEW, Form.APPLY)
     assert policy["spec"]["matchConditions"][-1]["name"] == CONDITION
 
 
@@ -547,7 +546,7 @@ def test_an_apply_without_a_specification_has_the_condition_of_a_policy(
     resource: ResourceType, fields: Object
 ) -> None:
     """It removed what its manager had applied; what another one had patched stayed."""
-    policy = confine_patch(resource, "", named("p", **fields), VIEW, Form.APPLY)
+    policy = confine(resource, "", named("p", **fields), VIEW, Form.APPLY)
     assert [each["name"] for each in policy["spec"]["matchConditions"]] == [CONDITION]
 
 
@@ -562,17 +561,17 @@ def test_an_apply_omits_a_pinned_label_that_another_manager_owns() -> None:
     labels: Object = {"f:labels": {f"f:{LEVEL}": {}, f"f:{LEVEL}-version": {}}}
     stored = named("n") | {"metadata": {"managedFields": [entry("a", **{"f:metadata": labels})]}}
     others = fields_of_others(NAMESPACE, stored, FieldApplier("b"))
-    applied = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY, others)
+    applied = confine(NAMESPACE, "", named("n"), VIEW, Form.APPLY, others)
     assert applied["metadata"]["labels"] == {}, "and its value is not set back"
     assert fields_of_others(NAMESPACE, stored, FieldApplier("a")) == frozenset()
-    own = confine_patch(NAMESPACE, "", named("n"), VIEW, Form.APPLY, frozenset())
+    own = confine(NAMESPACE, "", named("n"), VIEW, Form.APPLY, frozenset())
     assert own["metadata"]["labels"][LEVEL] == "baseline"
 
 
 def test_an_apply_omits_a_pinned_value_that_another_manager_owns() -> None:
     stored = named("p") | {"metadata": {"managedFields": [entry("a", **{"f:value": {}})]}}
     others = fields_of_others(PRIORITY_CLASS, stored, FieldApplier("b"))
-    applied = confine_patch(PRIORITY_CLASS, "", named("p"), VIEW, Form.APPLY, others)
+    applied = confine(PRIORITY_CLASS, "", named("p"), VIEW, Form.APPLY, others)
     assert "value" not in applied
     assert applied["preemptionPolicy"] == "Never"
 
@@ -724,7 +723,7 @@ def test_an_object_of_any_shape_is_confined_or_refused(
     resource: ResourceType, written: Object, form: Form
 ) -> None:
     try:
-        confined = confine_patch(resource, "", written, VIEW, form)
+        confined = confine(resource, "", written, VIEW, form)
     except Refused:
         return
     restore(resource, confined, VIEW)

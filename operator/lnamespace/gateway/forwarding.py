@@ -1,6 +1,5 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +11,7 @@ from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import creates_object
-from lnamespace.gateway.objects.definition_deletions import SUCCESS, DefinitionRoom, deletions
+from lnamespace.gateway.objects.definition_deletions import SUCCESS, delete_definition, deletions
 from lnamespace.gateway.objects.definition_status import kept_status
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
@@ -30,6 +29,7 @@ from lnamespace.gateway.upstream.retrying import send_until_granted
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.http.messages import Headers
 from lnamespace.http.upstream_connection import UpstreamResponse
+from lnamespace.kube.client import Client
 from lnamespace.kube.media_types import JSON, METADATA_LIST
 from lnamespace.kube.metadata import PartialObject
 from lnamespace.rbac.preconditions import with_preconditions
@@ -58,10 +58,10 @@ class Forwarder:
     upstream: Upstream
     lister: Lister
     watcher: Watcher
-    room: DefinitionRoom
-    schemas: SchemaQuota
-    quota: ClusterQuota
-    stored: StoredVersions
+    client: Client
+    schema_quota: SchemaQuota
+    cluster_quota: ClusterQuota
+    stored_versions: StoredVersions
 
     async def forward(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
@@ -129,7 +129,7 @@ class Forwarder:
     ) -> None:
         call = await with_named_removals(self.upstream, call)
         write = partial(self._write, namespaces=namespaces, totals=totals)
-        response, answer = await self.stored.send(call, namespaces, write)
+        response, answer = await self.stored_versions.send(call, namespaces, write)
         if _is_namespace(call) and response.status == 201 and not call.parameter("dryRun"):
             # Its creator may work in it from now on. A dry run has created none.
             created = msgspec.json.decode(answer, type=PartialObject).metadata.name
@@ -141,16 +141,12 @@ class Forwarder:
     ) -> Answer:
         basis = await self._basis(call)
         send = partial(self._send, call, namespaces, basis, totals)
-        deletes = _is_of_definitions(call, "delete")
-        response, answer = await (self._with_room(call, send) if deletes else send())
+        if _is_of_definitions(call, "delete"):
+            return await delete_definition(self.client, _definition_of(call), send)
+        response, answer = await send()
         if basis.conflicts_with_gateway_only(response.status, answer):
             return await self._send(by_force(call), namespaces, basis, totals)
         return response, answer
-
-    async def _with_room(self, call: TenantCall, send: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Send the deletion of a definition, which may have no room for it."""
-        name = call.view.crd_name_up(call.request.name)
-        return await self.room.delete(name, send)
 
     async def _delete_definitions(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Delete definitions each by its name.
@@ -162,7 +158,7 @@ class Forwarder:
         page = await self.upstream.read(target, call.identity, (("accept", METADATA_LIST),))
         for one in deletions(call, page):
             send = partial(self._send, one, namespaces, await self._basis(one), TenantTotals())
-            response, answer = await self._with_room(one, send)
+            response, answer = await delete_definition(self.client, _definition_of(one), send)
             if response.status >= 300 and response.status != 404:
                 await answer_json(one, response.status, response.headers, answer)
                 return
@@ -203,12 +199,12 @@ class Forwarder:
         granted = partial(send_until_granted, send, recently_granted)
         within = partial(send_within_total, self.upstream, call, totals, granted)
         async with (
-            self.schemas.counted(call, content_type, body)
-            if self.schemas.counts(call)
+            self.schema_quota.counted(call, content_type, body)
+            if self.schema_quota.counts(call)
             else nullcontext(),
             call.usage.costly_request() if is_long(len(body)) else nullcontext(),
         ):
-            return await self.quota.send(call, headers, body, within)
+            return await self.cluster_quota.send(call, headers, body, within)
 
     async def _forward_stream(self, call: TenantCall) -> None:
         response = await self._open(call)
@@ -254,9 +250,14 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
 
 
 def _as_list(call: TenantCall) -> TenantCall:
-    """Return the list of what a deletion of a collection is about."""
+    """Return the call that lists the objects which the deletion of a collection deletes."""
     query = tuple(each for each in call.request.query if each[0] in SELECTORS)
     return replace(call, request=replace(call.request, verb="list", query=query))
+
+
+def _definition_of(call: TenantCall) -> str:
+    """Return the name upstream of the definition that a call is about."""
+    return call.view.crd_name_up(call.request.name)
 
 
 def _is_of_definitions(call: TenantCall, verb: str) -> bool:

@@ -44,7 +44,6 @@ from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import ContentQuota
-from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
@@ -235,7 +234,7 @@ class GatewayParts:
                 upstream,
                 Lister(upstream, self.sealer, self.marked_volumes),
                 Watcher(upstream, self.resume_log, self.marked_volumes),
-                DefinitionRoom(self.client),
+                self.client,
                 SchemaQuota(tenants.schema_sizes, lambda name: limits_of(name).definitions),
                 ClusterQuota(upstream, limits_of),
                 StoredVersions(self.client, upstream),

@@ -9,9 +9,13 @@ from http.client import TOO_MANY_REQUESTS
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.audit import AuditLog, RequestRecord
-from lnamespace.gateway.authentication.impersonating import acting_user
 from lnamespace.gateway.authentication.logins import Authenticator, Login
-from lnamespace.gateway.authentication.people import audited_name, tenant_of_account, user_of
+from lnamespace.gateway.authentication.people import (
+    acting_user,
+    audited_name,
+    tenant_of_account,
+    user_of,
+)
 from lnamespace.gateway.authorization.lasting_rights import answer_while_allowed
 from lnamespace.gateway.authorization.reviewing import Reviewer
 from lnamespace.gateway.authorization.role_writes import EscalationCheck

@@ -16,7 +16,6 @@ from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
-from lnamespace.gateway.objects.definition_deletions import DefinitionRoom
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.refusals import unavailable
@@ -95,7 +94,7 @@ async def forwarding(
             upstream,
             Lister(upstream, sealer),
             Watcher(upstream, ResumeLog()),
-            DefinitionRoom(cast("Client", None)),
+            cast("Client", None),
             SchemaQuota(lambda _: {}, lambda _: 0),
             ClusterQuota(upstream, lambda _: ContentLimits()),
             StoredVersions(cast("Client", None), upstream),

@@ -3,6 +3,5 @@
 - :mod:`~lnamespace.gateway.authentication.logins`: the login, by a certificate or a token of the
   platform, or of the tenant.
 - :mod:`~lnamespace.gateway.authentication.people`: the user of a login in a tenant's cluster;
-  none, if its lists do not have it.
-- :mod:`~lnamespace.gateway.authentication.impersonating`: the user after ``kubectl --as``.
+  none, if its lists do not have it; and whom they impersonate by ``kubectl --as``.
 """

@@ -1,13 +1,24 @@
-"""Find the user of a login inside a tenant's cluster; pure."""
+"""Find the user of a login inside a tenant's cluster, and whom they impersonate; pure."""
 
 from collections.abc import Container
 
 from lnamespace.access.entries import ActiveEntries
 from lnamespace.gateway.authentication.logins import Login
+from lnamespace.http.messages import Headers
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Subject, SubjectKind
-from lnamespace.rbac.attributes import AUTHENTICATED, LCLUSTER_USERS, MASTERS, User, person
+from lnamespace.rbac.attributes import (
+    AUTHENTICATED,
+    LCLUSTER_USERS,
+    MASTERS,
+    Attributes,
+    User,
+    person,
+)
+from lnamespace.rbac.authorizer import Authorizer
+from lnamespace.rbac.impersonation import impersonated_user
 from lnamespace.rbac.token_reviews import CREDENTIAL_ID, KEPT_EXTRA
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.protocol.impersonation import impersonation_of
 
 
 def user_of(
@@ -25,6 +36,23 @@ def user_of(
     if account_namespace(login.user) in namespaces:
         return _service_account(login, view)
     return _listed(login, entries)
+
+
+def acting_user(
+    authorizer: Authorizer, user: User, headers: Headers, attributes: Attributes
+) -> User:
+    """Return the user of a request: its sender, or the user whom they impersonate.
+
+    Raises
+    ------
+    Refused
+        The sender may not impersonate that user.
+    """
+    wanted = impersonation_of(headers)
+    if wanted is None:
+        return user
+    asked = User(wanted.user, wanted.uid, wanted.groups, dict(wanted.extra))
+    return impersonated_user(authorizer, user, asked, attributes)
 
 
 def account_namespace(user: str) -> str:

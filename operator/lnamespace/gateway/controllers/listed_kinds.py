@@ -6,7 +6,6 @@ import re
 from lnamespace.errors import ClusterError, Throttled, Unreachable
 from lnamespace.gateway.definitions.conversion_marks import tenant_of_definition
 from lnamespace.gateway.tenants.cache import Tenants
-from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.http.upstream_connection import UpstreamResponse
@@ -16,6 +15,7 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.labels import UNCONVERTED
 from lnamespace.translate.protocol.percent import encode_query
 from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.requests.targets import listed_path
 
 _ANSWER_SECONDS = 10.0
 _PERSON = "lnamespace-gateway"

@@ -16,7 +16,6 @@ import msgspec
 from lnamespace.access.lcluster_content import ContentLimits
 from lnamespace.gateway.fairness.costs import seconds_for_answer
 from lnamespace.gateway.requests.calls import TenantCall
-from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.totals import Answer
 from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity, accepting_json
 from lnamespace.http.messages import Headers
@@ -30,7 +29,7 @@ from lnamespace.translate.objects.confinement.admission_sizes import admission_s
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.status import ExceededQuota
 from lnamespace.translate.protocol.verbs import MANAGED_VERBS
-from lnamespace.translate.requests.targets import manager_of, upstream_target
+from lnamespace.translate.requests.targets import listed_path, manager_of, upstream_target
 
 _BINDINGS = GroupResource(CLUSTER_ROLE_BINDING.group, CLUSTER_ROLE_BINDING.plural)
 _Object = dict[str, Any]

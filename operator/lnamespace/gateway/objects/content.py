@@ -17,7 +17,7 @@ from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.protocol.resources import GroupResource
-from lnamespace.translate.protocol.status import Refused, forbidden
+from lnamespace.translate.protocol.status import ExceededQuota, forbidden
 
 _SEEN_SECONDS = 0.5
 """Seconds that a created object counts as under way after the answer, until a watch has it."""
@@ -90,7 +90,9 @@ class ContentQuota:
             if request.verb == "patch" and applied in there:
                 break
             if len(there) >= limit:
-                raise _exceeded(call, len(there), limit)
+                resource = request.resource.group_resource
+                quota = ExceededQuota("lcluster", f"count/{resource}", 1, len(there), limit)
+                raise quota.refusal(resource, request.name)
             if len(there) + self._creating[key] < limit:
                 break
             await self._changed.wait()  # Requests under way may fail, and leave room.
@@ -116,11 +118,3 @@ class ContentQuota:
     ) -> TenantNamespaces | frozenset[str]:
         """Return the upstream names of a tenant's Namespaces or definitions."""
         return tenant.namespaces if resource == NAMESPACES else self._definitions(tenant.name)
-
-
-def _exceeded(call: TenantCall, used: int, limit: int) -> Refused:
-    """Return a refusal in the words of the API server's own quotas."""
-    resource = call.request.resource.group_resource
-    what = f"count/{resource}="
-    counts = f"requested: {what}1, used: {what}{used}, limited: {what}{limit}"
-    return forbidden(resource, call.request.name, f"exceeded quota: lcluster, {counts}")

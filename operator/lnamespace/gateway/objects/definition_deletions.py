@@ -6,7 +6,7 @@ had filled up to the 1.5 MiB that etcd takes.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -29,28 +29,24 @@ _OF_COLLECTIONS = frozenset(
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class DefinitionRoom:
-    """The room of a definition for its deletion, which a tenant asks for."""
-
-    client: Client
-
-    async def delete(self, name: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Send a deletion; where the definition has no room for it, make some and send it again."""
-        response, answer = await send()
-        marked = False
-        try:
-            for _ in range(_TRIES):  # others may write it at the same time
-                if not isinstance(error_of(response.status, answer), NoRoom):
-                    break
-                marked |= await make_room(self.client, name)
-                response, answer = await send()
-            if marked and response.status >= 300:
-                await unmark(self.client, name)
-        except ClusterError as error:
-            about = {"definition": name, "error": str(error)}
-            log.warning("a definition has no room for its deletion", extra=about)
-        return response, answer
+async def delete_definition(
+    client: Client, name: str, send: Callable[[], Awaitable[Answer]]
+) -> Answer:
+    """Send a deletion; where the definition has no room for it, make some and send it again."""
+    response, answer = await send()
+    marked = False
+    try:
+        for _ in range(_TRIES):  # others may write it at the same time
+            if not isinstance(error_of(response.status, answer), NoRoom):
+                break
+            marked |= await make_room(client, name)
+            response, answer = await send()
+        if marked and response.status >= 300:
+            await unmark(client, name)
+    except ClusterError as error:
+        about = {"definition": name, "error": str(error)}
+        log.warning("a definition has no room for its deletion", extra=about)
+    return response, answer
 
 
 class _ListedDefinitions(msgspec.Struct, frozen=True):

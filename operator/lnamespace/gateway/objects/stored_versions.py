@@ -16,7 +16,6 @@ import msgspec
 from lnamespace.errors import ClusterError, Conflict, NotFound, TooLarge
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
-from lnamespace.gateway.tenants.object_counts import listed_path
 from lnamespace.gateway.tenants.totals import Answer
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import decode, error_of, read_status
@@ -31,6 +30,7 @@ from lnamespace.translate.objects.texts import text_down
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import conflict
+from lnamespace.translate.requests.targets import listed_path
 
 SETTLED = 36.0
 """Seconds after which no write is under way that began before the definition was read.

@@ -22,7 +22,7 @@ from lnamespace.gateway.upstream.requests import Upstream, UpstreamIdentity
 from lnamespace.kube.answers import decode
 from lnamespace.kube.media_types import METADATA_LIST
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.protocol.resources import ResourceType
+from lnamespace.translate.requests.targets import listed_path
 
 PAUSE = 0.1
 """Seconds between two requests."""
@@ -139,11 +139,3 @@ def counted_paths(view: TenantView, namespaces: list[str]) -> Iterator[str]:
             yield from (f"{listed_path(view, each, within)}?limit=1" for within in namespaces)
         elif each.custom:
             yield f"{listed_path(view, each)}?limit=1"
-
-
-def listed_path(view: TenantView, resource: ResourceType, namespace: str = "") -> str:
-    """Return the path of the objects of a kind in the version that Kubernetes lists."""
-    version = resource.versions[0] if resource.versions else ""
-    group = f"apis/{view.group_up(resource.group)}" if resource.group else "api"
-    within = f"namespaces/{namespace}/" if namespace else ""
-    return f"/{group}/{version}/{within}{resource.plural}"

@@ -14,6 +14,7 @@ from lnamespace.kube.media_types import JSON
 from lnamespace.model.names import Names
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
 from lnamespace.rbac.attributes import User
+from lnamespace.rbac.reviews import user_info
 from lnamespace.translate.names.acting_users import (
     ACTING_EXTRA,
     PERSON_EXTRA,
@@ -78,8 +79,7 @@ def accepting_json(headers: Headers) -> Headers:
 
 def acting_value(user: User) -> str:
     """Return the user inside the tenant's cluster as JSON, for its webhooks."""
-    info = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
-    return msgspec.json.encode({key: each for key, each in info.items() if each}).decode()
+    return msgspec.json.encode(user_info(user)).decode()
 
 
 class ReviewedSelf(msgspec.Struct, frozen=True):

@@ -19,9 +19,9 @@ from lnamespace.gateway.watches.resuming import (
     NOWHERE,
     EventHead,
     ResumeLog,
-    ResumeVersions,
     WatchHistory,
     bookmark,
+    earliest,
     is_resumable,
     read_event,
     read_member_event,
@@ -68,7 +68,8 @@ class MergedWatch:
         self._history = WatchHistory(request.key, request.version, {})
         self._queue = WaitingEvents()
         self._members: dict[str, asyncio.Task[None]] = {}
-        self._resume_versions = ResumeVersions()
+        self._versions: dict[str, str] = {}
+        """The newest version that each namespace has sent."""
         self._replaying: set[str] = set()
         self._withheld: QueuedEvent | None = None
         """The latest bookmark that was not sent, since others still send their initial events."""
@@ -159,7 +160,7 @@ class MergedWatch:
         """Remove a namespace that is deleted; its last events may still come."""
         self._left.add(namespace)
         self._joining.discard(namespace)
-        self._resume_versions.leave(namespace)
+        self._versions.pop(namespace, None)
         self._replaying.discard(namespace)
         if self._withheld and self._withheld.namespace == namespace:
             self._withheld = None
@@ -236,8 +237,8 @@ class MergedWatch:
         if event is self._withheld:
             # Its namespace may have gone on since.
             return self._bookmark(event, head)
-        if event.namespace not in self._left:
-            self._resume_versions.advance(event.namespace, head.version)
+        if head.version and event.namespace not in self._left:
+            self._versions[event.namespace] = head.version
         if head.type != "ADDED":
             # Initial events are ADDED, and come before any other.
             self._joining.discard(event.namespace)
@@ -256,7 +257,7 @@ class MergedWatch:
         return self._bookmark(event, head)
 
     def _bookmark(self, event: QueuedEvent, head: EventHead) -> bytes:
-        behind = self._resume_versions.behind(self._resume_versions.versions)
+        behind = earliest(self._versions.values())
         if head.ends_initial_events:
             self._replaying.discard(event.namespace)
         if self._replaying:
@@ -279,7 +280,7 @@ class MergedWatch:
 
     def _start(self, namespace: str, version: str, initial_events: bool | None) -> None:
         if is_resumable(version):
-            self._resume_versions.advance(namespace, version)
+            self._versions[namespace] = version
         follow = self._follow(namespace, version, initial_events)
         task = self._members[namespace] = asyncio.create_task(self._usage.metered(follow))
         task.add_done_callback(self._followed)

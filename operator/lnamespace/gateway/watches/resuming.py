@@ -117,27 +117,10 @@ def bookmark(line: bytes, version: str, *, ends_initial_events: bool = False) ->
     return msgspec.json.encode(event)
 
 
-@dataclass
-class ResumeVersions:
-    """The newest version that each namespace of a merged watch has sent."""
-
-    versions: dict[str, str] = field(default_factory=dict)
-
-    def advance(self, namespace: str, version: str) -> None:
-        """Record the newest version of a namespace."""
-        if version:
-            self.versions[namespace] = version
-
-    def leave(self, namespace: str) -> None:
-        """Forget a namespace."""
-        self.versions.pop(namespace, None)
-
-    def behind(self, namespaces: Iterable[str]) -> str:
-        """Return the version up to which every namespace has sent everything; empty if unknown."""
-        known = [self.versions.get(each, "") for each in namespaces]
-        if not known or not all(each.isdecimal() for each in known):
-            return ""
-        return min(known, key=int)
+def earliest(versions: Iterable[str]) -> str:
+    """Return the earliest of some resource versions; empty if one is unknown, or there are none."""
+    known = list(versions)
+    return min(known, key=int, default="") if all(each.isdecimal() for each in known) else ""
 
 
 @dataclass(eq=False)
@@ -307,6 +290,4 @@ class ResumeLog:
 
 def _earliest(namespace: str, histories: Iterable[Mapping[str, str]]) -> str:
     positions = [each.get(namespace, "") for each in histories]
-    if NOWHERE in positions:
-        return NOWHERE
-    return min(positions, key=int) if all(each.isdecimal() for each in positions) else ""
+    return NOWHERE if NOWHERE in positions else earliest(positions)

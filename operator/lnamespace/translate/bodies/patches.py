@@ -16,7 +16,7 @@ from lnamespace.translate.bodies.object_names import refuse_names
 from lnamespace.translate.bodies.partial_objects import PartialBody
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.catalogue import translation_context, translator_of
-from lnamespace.translate.objects.confinement import Form, confine_patch, confines
+from lnamespace.translate.objects.confinement import Form, confine, confines
 from lnamespace.translate.objects.confinement.rules import Path
 from lnamespace.translate.objects.translators import Encoded, object_of, text_of
 from lnamespace.translate.protocol.request import ResourceRequest
@@ -113,9 +113,7 @@ def _translated(
     context = translation_context(view, resource, request.namespace, whole=form.complete)
     above = translator_of(resource, subresource).members_up(members, context)
     if confines(resource):
-        above = confine_patch(
-            resource, subresource, _decode(encode(above)), view, form, owned_by_others
-        )
+        above = confine(resource, subresource, _decode(encode(above)), view, form, owned_by_others)
     return encoded(above, body)
 
 

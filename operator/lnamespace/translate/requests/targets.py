@@ -19,7 +19,7 @@ from lnamespace.translate.protocol.list_options import SELECTORS
 from lnamespace.translate.protocol.percent import encode_query, encode_segment
 from lnamespace.translate.protocol.policies import PLATFORM_WRITES
 from lnamespace.translate.protocol.request import Query, ResourceRequest
-from lnamespace.translate.protocol.resources import GroupResource, ServingPolicy
+from lnamespace.translate.protocol.resources import GroupResource, ResourceType, ServingPolicy
 from lnamespace.translate.protocol.selectors import (
     FieldTerm,
     LabelTerm,
@@ -98,6 +98,14 @@ def upstream_target(
     if default_manager and _manages_fields(request):
         query = (*query, ("fieldManager", default_manager))
     return f"{path}{request.tail}" + (f"?{encode_query(query)}" if query else "")
+
+
+def listed_path(view: TenantView, resource: ResourceType, namespace: str = "") -> str:
+    """Return the path of the objects of a kind in the version that Kubernetes lists."""
+    version = resource.versions[0] if resource.versions else ""
+    group = f"apis/{view.group_up(resource.group)}" if resource.group else "api"
+    within = f"namespaces/{namespace}/" if namespace else ""
+    return f"/{group}/{version}/{within}{resource.plural}"
 
 
 def refuse_foreign_write(request: ResourceRequest, view: TenantView) -> None:

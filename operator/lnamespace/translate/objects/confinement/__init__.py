@@ -1,8 +1,8 @@
 """Confine objects of kinds that act on a whole cluster, and restore what the tenant wrote.
 
 A StorageClass, a webhook or a FlowSchema of a tenant is an object of the platform's cluster, and
-would act on everybody there. Going up, :func:`confine` and :func:`confine_patch` change such an
-object so that it acts on its tenant only, or on nobody; coming down, :func:`restore` undoes it.
+would act on everybody there. Going up, :func:`confine` changes such an object so
+that it acts on its tenant only, or on nobody; coming down, :func:`restore` undoes it.
 
 An object is confined after all its names are in upstream spelling, and restored before any is
 brought back to tenant spelling.
@@ -36,7 +36,6 @@ brought back to tenant spelling.
 
 from lnamespace.translate.objects.confinement.kinds import (
     confine,
-    confine_patch,
     confines,
     prefixes_items,
     restore,
@@ -48,7 +47,6 @@ __all__ = [
     "Form",
     "confine",
     "confine_operations",
-    "confine_patch",
     "confines",
     "prefixes_items",
     "restore",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 from lnamespace.translate.names.tenant_view import TenantView
@@ -160,51 +159,40 @@ def confines(resource: ResourceType) -> bool:
 
 
 def confine(
-    resource: ResourceType, subresource: str, obj: dict[str, Any], view: TenantView
-) -> dict[str, Any]:
-    """Return a whole object, as it is created or updated, confined to its tenant.
+    resource: ResourceType,
+    subresource: str,
+    obj: Object,
+    view: TenantView,
+    form: Form = Form.WHOLE,
+    owned_by_others: frozenset[Path] = frozenset(),
+) -> Object:
+    """Return what a tenant writes, confined to it; a patch or an apply has a part of the object.
+
+    Required fields are sent again, so that no patch removes them.
 
     Parameters
     ----------
     subresource
         Metadata can be written through subresources too, so most are confined alike.
     obj
-        The object in upstream spelling. It is not changed.
-
-    Raises
-    ------
-    Refused
-        If no form of the object would be harmless.
-    """
-    return confine_patch(resource, subresource, obj, view, Form.WHOLE)
-
-
-def confine_patch(
-    resource: ResourceType,
-    subresource: str,
-    patch: dict[str, Any],
-    view: TenantView,
-    form: Form,
-    owned_by_others: frozenset[Path] = frozenset(),
-) -> dict[str, Any]:
-    """Return a partial object of a patch or an apply, confined to its tenant.
-
-    Required fields are sent again, so that no patch removes them.
-
-    Parameters
-    ----------
+        In upstream spelling. It is not changed.
     owned_by_others
         The required fields that another manager owns.
 
     Raises
     ------
     Refused
-        If no form of the patch would be harmless.
+        If no form of it would be harmless.
     """
     rules = () if subresource == "scale" else rules_of(resource)
     if subresource == "finalize":
         rules = (*rules, KeptFinalizer())
-    return _changed(ConfinedBody(patch, resource, view, form, owned_by_others), rules)
+    if not rules:
+        return obj
+    body = deepcopy(obj)
+    for rule in rules:
+        rule.confine(ConfinedBody(body, resource, view, form, owned_by_others))
+    return body
 
 
 def restore(resource: ResourceType, obj: dict[str, Any], view: TenantView) -> dict[str, Any]:
@@ -222,13 +210,4 @@ def restore(resource: ResourceType, obj: dict[str, Any], view: TenantView) -> di
     subject = ConfinedBody(body, resource, view)
     for rule in reversed(rules):
         rule.restore(subject)
-    return body
-
-
-def _changed(subject: ConfinedBody, rules: tuple[ConfinementRule, ...]) -> Object:
-    if not rules:
-        return subject.body
-    body = deepcopy(subject.body)
-    for rule in rules:
-        rule.confine(replace(subject, body=body))
     return body

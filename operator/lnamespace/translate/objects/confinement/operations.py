@@ -13,7 +13,7 @@ from typing import Any
 from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.confinement.kinds import confine_patch, rules_of
+from lnamespace.translate.objects.confinement.kinds import confine, rules_of
 from lnamespace.translate.objects.confinement.rules import (
     ORIGINAL,
     ConfinedBody,
@@ -80,9 +80,7 @@ class _Operation:
         value = self.body.get("value")
         if not self.path and not isinstance(value, dict):
             raise bad_request("a JSON patch may replace an object by an object only")
-        partial = confine_patch(
-            self.resource, subresource, _at(self.path, value), self.view, self._form
-        )
+        partial = confine(self.resource, subresource, _at(self.path, value), self.view, self._form)
         if self.body.get("op") in ("move", "copy"):
             return [self.body]
         beside = [] if self.body.get("op") == "test" else self._beside(partial)
