@@ -1,7 +1,7 @@
-"""May this user do this? Kubernetes' RBAC authorizer over the objects of one tenant.
+"""Kubernetes' RBAC authorizer, over the Roles and bindings of one tenant.
 
-An authorizer belongs to one state of a :class:`~lnamespace.rbac.store.RoleStore`. It remembers
-which rules answered a question, without the object's name, so that asking again costs a lookup.
+An authorizer belongs to one state of a :class:`~lnamespace.rbac.store.RoleStore`. It caches its
+decisions by the attributes of a request without the object's name.
 """
 
 from collections.abc import Iterator

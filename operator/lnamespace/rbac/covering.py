@@ -1,4 +1,4 @@
-"""Do some rules cover others? The algorithm of k8s.io/component-helpers/auth/rbac/validation.
+"""Find rules that others do not cover, as k8s.io/component-helpers/auth/rbac/validation does.
 
 A rule is broken down into combinations of one group, one resource, one verb and one name, and each
 must be covered by one rule of the owner. What an owner's rule covers as a whole is not broken down:

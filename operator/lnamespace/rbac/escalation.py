@@ -1,9 +1,8 @@
-"""Nobody grants what they do not have: the checks of k8s.io/kubernetes/pkg/registry/rbac.
+"""Refuse roles and bindings that grant what their writer does not have.
 
-They are asked for every create, update and patch of a Role, a ClusterRole or a binding, after the
-request itself is allowed, with the object as it would be stored. How a caller keeps that object
-from changing between the check and the write is the matter of
-:mod:`lnamespace.rbac.preconditions`.
+These are the checks of k8s.io/kubernetes/pkg/registry/rbac, for every create, update and patch of a
+Role, a ClusterRole or a binding that is allowed itself, on the object as it would be stored.
+:mod:`lnamespace.rbac.preconditions` keeps that object from changing before the write.
 """
 
 from collections.abc import Mapping, Sequence

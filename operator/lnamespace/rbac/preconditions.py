@@ -1,8 +1,8 @@
-"""Let a write do what was judged: no other reading of its body, no other object that it meets.
+"""Bind a write to the stored object for which it was checked.
 
-What a patch of a Role or a binding grants depends on the object that it meets. The gateway asks the
-API server for the result (``dryRun=All``), judges it, and sends the patch on so that it meets that
-very object or fails with a Conflict.
+What a patch of a Role or a binding grants depends on the stored object. The gateway asks the API
+server for the result (``dryRun=All``), checks it, and sends the patch with a precondition: it
+changes that version of the object, or fails with a Conflict.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _DIRECTIVES = frozenset({PATCH, RETAIN_KEYS})
 
 
 def with_preconditions(content_type: str, body: bytes, preconditions: Mapping[str, str]) -> bytes:
-    """Return the body of a patch or an update that fits one object only.
+    """Return the body of a patch or an update with preconditions in its ``metadata``.
 
     Parameters
     ----------

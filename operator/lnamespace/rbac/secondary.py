@@ -1,7 +1,7 @@
-"""What the API server asks its authorizer besides the request itself.
+"""The further rights that the API server requires for some requests.
 
 The tenant's account may do everything in the tenant's namespaces upstream, so the platform's API
-server lets all of this pass: it is asked here, of the tenant's own rules.
+server refuses none of this. The gateway checks it by the tenant's own rules:
 
 - An update or a server-side apply that creates an object needs ``create`` too.
 - ``exec``, ``attach`` and ``portforward`` by websocket are GET requests, and need ``create``.

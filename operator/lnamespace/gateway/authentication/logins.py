@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from cryptography import x509
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.certificates.tls import (
     ClientCertificates,
     certificate_name,
-    read_certificate,
 )
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.http.messages import HttpRequest
@@ -149,7 +149,7 @@ class Authenticator:
         known = self._certificates.get(der)
         if known:
             return known
-        certificate = read_certificate(der)
+        certificate = x509.load_der_x509_certificate(der)
         name = certificate_name(certificate)
         if not name.user:
             raise unauthorized()

@@ -19,7 +19,8 @@ from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.model.lcluster import LCluster
 from lnamespace.runtime.certificates import load_key_pair, server_context
 
-_CLIENT_CA = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+CLIENT_CA_PATH = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+"""The ConfigMap in which the API server publishes its ``--client-ca-file``."""
 _RENEWED_SECONDS = 10.0
 """Seconds between two checks whether the certificate was renewed."""
 
@@ -69,11 +70,6 @@ class ClientCertificates:
             The certificate names the CA of an LCluster, which did not issue it.
         """
         return self.root.issuer_of(certificate) if self.root else None
-
-
-def read_certificate(der: bytes) -> x509.Certificate:
-    """Read a client certificate."""
-    return x509.load_der_x509_certificate(der)
 
 
 def certificate_name(certificate: x509.Certificate) -> CertificateName:
@@ -222,7 +218,7 @@ async def platform_authorities(client: Client) -> str:
         The API server does not let the gateway read them.
     """
     try:
-        body = await client.get(_CLIENT_CA)
+        body = await client.get(CLIENT_CA_PATH)
     except ClusterError as error:
         raise SettingsError(f"the CAs of client certificates: {error}") from error
     return msgspec.json.decode(body, type=_ConfigMap).data.get("client-ca-file", "")

@@ -125,8 +125,8 @@ async def _listing_error(client: Client, resource: Resource, empty_namespace: st
 
     The namespace controller is refused too where a namespace has no object of the kind: it reads
     from the API server's cache, for which all are converted. The answer is a 429 that says why,
-    after a first one that does not. Kubernetes 1.30 has no such reads from the cache; a single
-    object shows a webhook there that is not there, if it needs to be converted.
+    after a first one that does not. Kubernetes 1.30 has no such reads from the cache;
+    there the list of one object fails, if that object has to be converted.
     """
     asked: dict[str, dict[str, Any]] = {
         resource.path(): {"limit": "1"},

@@ -10,6 +10,7 @@ import msgspec
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import Forbidden, NotFound, ServerFault, SettingsError, Unreadable
+from lnamespace.gateway.certificates.tls import CLIENT_CA_PATH
 from lnamespace.gateway.check.conversions import (
     UnlistableKind,
     find_unlistable,
@@ -47,7 +48,6 @@ from lnamespace.translate.objects.default_classes import PLATFORM_MARKS
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
-_AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _AUTHORITIES = "kube-root-ca.crt"
 """The ConfigMap with the CAs that programs in pods trust."""
 
@@ -326,7 +326,7 @@ class PlatformReader:
 
     async def _client_authorities(self) -> bool | None:
         try:
-            found = _decode(await self.client.get(_AUTHENTICATION), _AuthenticationConfig)
+            found = _decode(await self.client.get(CLIENT_CA_PATH), _AuthenticationConfig)
         except NotFound:
             return False
         return bool(found.data.get("client-ca-file"))

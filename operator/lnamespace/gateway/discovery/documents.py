@@ -52,7 +52,7 @@ async def fetch_served(
     missing: Container[int] = (404,),
     served: Container[int] = (200,),
 ) -> UpstreamDocument:
-    """Return the answer to such a GET, if it has one of the statuses ``served``.
+    """Return the answer to a GET by the gateway itself, if its status is one of ``served``.
 
     Raises
     ------

@@ -242,11 +242,11 @@ class _Metered(Generic[R]):
 
     def __init__(self, scheduler: FairScheduler, usage: ThreadUsage, work: Awaitable[R]) -> None:
         self._scheduler = scheduler
-        self._usage_of = usage
+        self._usage = usage
         self._work = work
 
     def __await__(self) -> Generator[Any, None, R]:
-        scheduler, usage, steps = self._scheduler, self._usage_of, self._work.__await__()
+        scheduler, usage, steps = self._scheduler, self._usage, self._work.__await__()
         go_on: Callable[[], Any] = partial(steps.send, None)
         try:
             took = yield from self._turn()
@@ -277,7 +277,7 @@ class _Metered(Generic[R]):
 
     def _turn(self) -> Generator[Any, None, bool]:
         """Wait for a turn if one is needed; return whether there is one to give back."""
-        if not self._scheduler.exceeds_share(self._usage_of):
+        if not self._scheduler.exceeds_share(self._usage):
             return False
-        yield from self._scheduler.take(self._usage_of).__await__()
+        yield from self._scheduler.take(self._usage).__await__()
         return True

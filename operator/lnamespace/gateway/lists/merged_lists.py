@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from lnamespace.gateway.fairness.request_usage import RequestUsage
-from lnamespace.gateway.lists.pages import ListedPart, merge_pages, read_page
+from lnamespace.gateway.lists.pages import NamespacePage, merge_pages, read_page
 from lnamespace.translate.protocol.request import Query
 from lnamespace.translate.requests.continuation import ListPosition
 
@@ -53,7 +53,7 @@ def first_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return found
 
 
-async def _read_part(fetch: Fetch, request: PageRequest) -> ListedPart | None:
+async def _read_page(fetch: Fetch, request: PageRequest) -> NamespacePage | None:
     body = await fetch(request)
     return None if body is None else read_page(body)
 
@@ -64,16 +64,16 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str], usage: RequestUsage)
     Whatever ``fetch`` raises is raised.
     """
     rest = iter(namespaces)
-    first: ListedPart | None = None
+    first: NamespacePage | None = None
     while first is None and (namespace := next(rest, None)) is not None:
-        first = await _read_part(fetch, PageRequest(namespace))
+        first = await _read_page(fetch, PageRequest(namespace))
     if first is None:
         return b""
     version, turns = first.metadata.resource_version, asyncio.Semaphore(_AT_A_TIME)
 
-    async def one(namespace: str) -> ListedPart | None:
+    async def one(namespace: str) -> NamespacePage | None:
         async with turns:
-            return await _read_part(fetch, PageRequest(namespace, version))
+            return await _read_page(fetch, PageRequest(namespace, version))
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -87,7 +87,7 @@ async def list_all(fetch: Fetch, namespaces: Sequence[str], usage: RequestUsage)
 
 async def list_page(
     fetch: Fetch, namespaces: Sequence[str], limit: int, start: ListPosition | None
-) -> tuple[list[ListedPart], ListPosition | None]:
+) -> tuple[list[NamespacePage], ListPosition | None]:
     """Return the next items, and where the rest begins; None if it is empty.
 
     Parameters
@@ -95,7 +95,7 @@ async def list_page(
     limit
         The most items; 0: all.
     """
-    pages: list[ListedPart] = []
+    pages: list[NamespacePage] = []
     remaining = [each for each in namespaces if start is None or each >= start.part]
     version = start.version if start else ""
     # The token of a namespace that is deleted must not be used for another: it would skip objects.
@@ -105,7 +105,7 @@ async def list_page(
     for index, namespace in enumerate(remaining):
         # A token of the API server has its version in itself and takes no other.
         exact = "" if continue_ else version
-        page = await _read_part(fetch, PageRequest(namespace, exact, left, continue_))
+        page = await _read_page(fetch, PageRequest(namespace, exact, left, continue_))
         continue_ = ""
         if page is None:
             continue

@@ -7,7 +7,7 @@ import msgspec
 from lnamespace.nesting import at_any_depth
 
 
-class _PartMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _PageMetadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None
@@ -16,12 +16,12 @@ class _PartMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 _NULL = msgspec.Raw(b"null")
 
 
-class ListedPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A list of any kind, or a Table; its items stay as bytes."""
+class NamespacePage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A page of the list of one namespace, or of its Table; the items stay as bytes."""
 
     kind: str = ""
     api_version: str = ""
-    metadata: _PartMeta = _PartMeta()
+    metadata: _PageMetadata = _PageMetadata()
     column_definitions: msgspec.Raw = _NULL
     rows: list[msgspec.Raw] | None = None
     items: list[msgspec.Raw] | None = None
@@ -32,10 +32,10 @@ class ListedPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
         return len(self.rows or ()) + len(self.items or ())
 
 
-_page = msgspec.json.Decoder(ListedPart)
+_page = msgspec.json.Decoder(NamespacePage)
 
 
-def read_page(body: bytes) -> ListedPart:
+def read_page(body: bytes) -> NamespacePage:
     """Read a page of a list.
 
     Raises
@@ -46,7 +46,7 @@ def read_page(body: bytes) -> ListedPart:
     return at_any_depth(_page.decode, body)
 
 
-def merge_pages(pages: Sequence[ListedPart], continue_: str = "") -> bytes:
+def merge_pages(pages: Sequence[NamespacePage], continue_: str = "") -> bytes:
     """Return one list of the items of all pages, at the resource version of the first.
 
     Column definitions are those of the first page that has any: the API server leaves them out of

@@ -78,15 +78,19 @@ def list_parts(
     upstream = view.namespace_up(request.namespace)
     if upstream in there:
         return [Part(upstream, request)]
-    return [Part(upstream, nothing_of(request))] if can_ask_nothing(there, view) else []
+    return (
+        [Part(upstream, request_matching_nothing(request))]
+        if has_default_namespace(there, view)
+        else []
+    )
 
 
-def can_ask_nothing(there: Collection[str], view: TenantView) -> bool:
-    """Return whether :func:`nothing_of` can be sent: its namespace exists."""
+def has_default_namespace(there: Collection[str], view: TenantView) -> bool:
+    """Return whether :func:`request_matching_nothing` can be sent: it is about ``default``."""
     return view.namespace_up(DEFAULT_NAMESPACE) in there
 
 
-def nothing_of(request: ResourceRequest) -> ResourceRequest:
+def request_matching_nothing(request: ResourceRequest) -> ResourceRequest:
     """Return a request that matches nothing, for a namespace that does not exist.
 
     It is sent for a namespace that every tenant has. The API server judges its options and

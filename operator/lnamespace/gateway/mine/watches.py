@@ -254,7 +254,7 @@ class _SpanningWatch:
     async def _deletion(self, namespace: str) -> bytes:
         """Return the DELETED event of a Namespace; empty if the client does not know of it."""
         call = self._call
-        if namespace not in self._merged.told and not await self._selects(namespace):
+        if namespace not in self._merged.shown and not await self._selects(namespace):
             return b""
         version = call.rights.ended(call.caller.subjects, namespace)
         # The name alone: after the end of the rights the caller may not see the Namespace.

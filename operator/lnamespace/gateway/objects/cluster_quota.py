@@ -1,8 +1,9 @@
 """Refuse webhooks, admission policies and ClusterRoleBindings beyond the limits of an LCluster.
 
-The API server looks through those of all LClusters whoever's request it is. What a write would make
-of an object a dry run tells, whatever the form of a patch; what else there is, a list. The writes
-of an LCluster take turns for that. Processes take turns separately.
+For each request the API server evaluates those of all LClusters, whoever sends it. The gateway asks
+for a dry run of a write, which shows the object after a patch of any form, and lists the others. So
+that two writes do not pass together, those of an LCluster are sent one after the other, by each
+process separately.
 """
 
 import asyncio
@@ -79,7 +80,7 @@ _object = msgspec.json.Decoder(_Object)
 
 @dataclass(frozen=True)
 class ClusterQuota:
-    """The limits of what the API server looks through for everybody, for each LCluster.
+    """The limits of each LCluster on objects that the API server evaluates for every request.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ class ClusterQuota:
             raise exceeded.refusal(resource.group_resource, call.request.name)
 
     async def _there(self, call: TenantCall, counted: _LimitedKinds) -> dict[_Key, int]:
-        """Return what each object of a tenant counts."""
+        """Return how much each object of a tenant counts towards the limit."""
         types = [
             each
             for each in call.view.resources.types

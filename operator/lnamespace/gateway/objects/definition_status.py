@@ -1,9 +1,9 @@
-"""What the API server itself says in the status of a definition, which no tenant replaces.
+"""Keep ``acceptedNames`` and the API server's conditions in a write of a definition's status.
 
 The API server deletes the objects of a definition by its ``acceptedNames``, and only while it is
-``Established``; the platform's admission policies refuse a write that changes these. A client that
-writes conditions of its own in place of all, as Kubernetes' conformance does, has them back at once
-on any cluster.
+``Established``, so the platform's admission policies refuse a write that changes these. On any
+cluster the API server restores them at once if a client replaces all conditions, as Kubernetes'
+conformance tests do.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,13 +43,13 @@ _operations = msgspec.json.Decoder(list[Object])
 
 @dataclass(frozen=True)
 class KeptStatus:
-    """What stays in the status of a definition: its names, and conditions of some types."""
+    """The part of a definition's status that writes keep: its names, conditions of some types."""
 
     names: Object | None = None
     conditions: tuple[Object, ...] = ()
 
     def in_body(self, media_type: str, body: bytes) -> bytes:
-        """Return a write of the status that leaves this as it is."""
+        """Return the body of a write of the status, changed so that it keeps this part."""
         if media_type == JSON_PATCH:
             operations = _operations.decode(body)
             return msgspec.json.encode([kept for each in operations for kept in self._kept(each)])
@@ -106,7 +106,7 @@ def _with_kept(written: Any, kept: Iterable[Object]) -> Any:
 
 
 async def kept_status(upstream: Upstream, call: TenantCall) -> KeptStatus | None:
-    """Return what a write leaves as it is in a definition's status; None for any other write."""
+    """Return what a write of a definition's status keeps; None for any other write."""
     request = call.request
     if request.resource.group_resource != CRDS or request.subresource != "status":
         return None

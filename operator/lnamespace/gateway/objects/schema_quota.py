@@ -1,8 +1,8 @@
 """Refuse definitions whose schemas would take too much of the API server's memory.
 
-How large they are is counted (:mod:`~lnamespace.translate.objects.confinement.schema_sizes`): of
-what is there by the watch, of what a write would make of it before it is sent. Processes count
-separately what is under way.
+Their size is that of :mod:`~lnamespace.translate.objects.confinement.schema_sizes`. The sizes of
+stored definitions are known from the watch; the size after a write is computed before it is sent.
+Each process counts its own writes under way only.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class SchemaQuota:
     async def counted(
         self, call: TenantCall, content_type: str, body: bytes
     ) -> AsyncIterator[None]:
-        """Count what such a request makes of a definition, until a watch reports it.
+        """Count the size that a write gives a definition, until a watch reports it.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 """Writes that take a version out of a definition's ``status.storedVersions`` (decision 0069).
 
-A version that is not listed there may be taken out of ``spec.versions``. Where an object was still
-stored in it, the kind could not be listed any more, by nobody, and no Namespace of the cluster
-could be deleted. So a policy of the platform refuses such a write, until the gateway has written
-each object as it is: by that the API server stores it in the present version.
+A version that is not in that list may be removed from ``spec.versions``. If an object is still
+stored in it, nobody can list the kind any more, and no Namespace of the cluster can be deleted. So
+an admission policy of the platform refuses such a write until the gateway has patched each object
+with ``{}``, after which the API server stores it in the present storage version.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ The API server ends each after 34 s (k8s.io/apiserver: ``requestTimeoutUpperBoun
 the tenant can make one as slow. Such a write may store an object in a version of before.
 """
 KEPT = 600.0
-"""Seconds for which it is known that all is rewritten: a client may have left before."""
+"""Seconds for which a rewriting is remembered: its client may have disconnected before the end."""
 _REFUSED = "denied request: status.storedVersions: "
 _PAGES = 8
 """Pages of lists that are read at once. Each may have 8 MiB."""
@@ -66,9 +66,9 @@ _definition = msgspec.json.Decoder(_RewrittenDefinition)
 
 @dataclass
 class StoredVersions:
-    """The rewriting of objects before a version is said to be stored no more.
+    """A rewriter of all objects of a definition, before a version leaves ``storedVersions``.
 
-    It goes on when its client leaves, so that one that asks again need not wait as long.
+    It goes on when the client disconnects, so that a second request need not wait as long.
     """
 
     client: Client
@@ -126,7 +126,7 @@ class StoredVersions:
             task.exception()  # there may be no client left to whom it could be told
 
     async def _rewrite(self, state: str, call: TenantCall, namespaces: TenantNamespaces) -> str:
-        """Rewrite all objects of a definition; return the state that it has all the time."""
+        """Rewrite all objects of a definition; return its state, which was read before."""
         await asyncio.sleep(self.settled)
         async with self._turns[call.view.tenant]:
             plural, _, group = call.request.name.partition(".")
@@ -148,8 +148,8 @@ class StoredVersions:
     async def _objects(self, call: TenantCall, resource: ResourceType) -> AsyncIterator[Key]:
         """Yield the namespace and name of each object.
 
-        They are listed as those of the whole cluster: an object outlives its namespace if its kind
-        was not served, or its creation took a webhook long, when the namespace was deleted.
+        The list is of the whole cluster: an object outlives its namespace if its kind was not
+        served, or a webhook was still judging its creation, when the namespace was deleted.
         """
         path = listed_path(call.view, resource)
 

@@ -36,7 +36,7 @@ async def with_named_removals(upstream: Upstream, call: TenantCall) -> TenantCal
 
 
 def name_removals(call: TenantCall, stored: bytes) -> TenantCall:
-    """Do so by the stored object in tenant spelling; it is empty if there is none."""
+    """Name the keys of the stored object, in tenant spelling; it is empty if there is none."""
     maps = _removed_maps(call)
     if not maps:
         return call

@@ -19,7 +19,7 @@ def read_request(call: TenantCall) -> ResourceRequest:
 
 
 async def read_stored(upstream: Upstream, call: TenantCall) -> tuple[int, bytes]:
-    """Return the status and the body that answer that request, as JSON in upstream spelling.
+    """Return the status and body of the answer to `read_request`, as JSON in upstream spelling.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def withheld_condition(definition: CustomResourceDefinition) -> tuple[int, str] 
 
 
 class EmbeddingSchemas:
-    """Such definitions of all tenants, by what watches show.
+    """The definitions of all tenants whose schemas embed objects, or are withheld; from watches.
 
     Parameters
     ----------

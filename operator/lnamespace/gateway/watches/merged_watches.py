@@ -75,7 +75,7 @@ class MergedWatch:
         """The latest bookmark that was not sent, since others still send their initial events."""
         self._end_due = bool(request.initial_events) and request.bookmarks
         self._begun = asyncio.Event()
-        self.told: set[str] = set()
+        self.shown: set[str] = set()
         """Namespaces of which the last event that the client was sent is of an existing object."""
         self.headers: Headers = ()
         """The headers of the first answer; all answers have the same warnings."""
@@ -230,7 +230,7 @@ class MergedWatch:
         """Record an event; return the line for the client, if there is one."""
         head = read_event(event.line)
         if event.last:
-            self.told.discard(event.namespace)
+            self.shown.discard(event.namespace)
             self._log.record_position(self._history, event.namespace, "")
             self._log.record_sent(self._history, head.version)
             return event.line
@@ -252,7 +252,7 @@ class MergedWatch:
                 self._log.record_position(self._history, event.namespace, NOWHERE)
             self._log.record_sent(self._history, head.version)
         if is_event:
-            (self.told.discard if head.type == "DELETED" else self.told.add)(event.namespace)
+            (self.shown.discard if head.type == "DELETED" else self.shown.add)(event.namespace)
             return event.line
         return self._bookmark(event, head)
 

@@ -8,10 +8,10 @@ from lnamespace.gateway.fairness.in_flight import WatchCount, WatchCounts
 from lnamespace.gateway.lists.empty_answers import current_version, empty_replay
 from lnamespace.gateway.lists.parts import (
     Part,
-    can_ask_nothing,
     cluster_parts,
+    has_default_namespace,
     namespace_part,
-    nothing_of,
+    request_matching_nothing,
 )
 from lnamespace.gateway.objects.synthetic import answer_synthetic
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
@@ -121,7 +121,7 @@ class _TenantWatch:
 
         def follow(namespace: str, there: bool) -> None:
             if only and namespace != only:
-                if not can_ask_nothing(self.namespaces.all(), self.call.view):
+                if not has_default_namespace(self.namespaces.all(), self.call.view):
                     merged.leave("")
                 return
             if not there:
@@ -149,11 +149,11 @@ class _TenantWatch:
 
     def _namespace_parts(self, only: str) -> dict[str, Part]:
         request, view = self.call.request, self.call.view
-        if only and not can_ask_nothing(self.namespaces.all(), view):
+        if only and not has_default_namespace(self.namespaces.all(), view):
             return {}
         if only:
             # It may be created later. Until then a client waits for the first bookmark too.
-            return {"": Part("", nothing_of(request))}
+            return {"": Part("", request_matching_nothing(request))}
         return {each: namespace_part(request, each, view) for each in self.namespaces.all()}
 
     def _merged_watch(self, parts: Mapping[str, Part]) -> MergedWatch:

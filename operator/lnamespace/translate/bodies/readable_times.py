@@ -1,7 +1,7 @@
-"""Refuse times that the API server takes and that nobody can read again.
+"""Refuse times that the API server stores, but that clients cannot decode.
 
-It takes ``9999-12-31T23:59:59-10:00`` and shows it in UTC, with a year of five digits. By one such
-CustomResourceDefinition nobody could list any of the cluster, nor make or delete one. By one such
+It accepts ``9999-12-31T23:59:59-10:00`` and shows it in UTC, with a year of five digits. With one
+such CustomResourceDefinition nobody could list, create or delete any of the cluster. With one such
 object of a built-in kind no client in Go or Python could list the kind as JSON. Every object has a
 time in its managed fields.
 """
@@ -37,9 +37,9 @@ _Values = list[tuple[_Place | None, Any]]
 
 
 def refuse_unreadable_times(request: ResourceRequest, body: bytes) -> None:
-    """Refuse a body, an object or a patch, that writes such a time.
+    """Refuse an object or a patch that has such a time.
 
-    Of a custom resource only the metadata has times that the API server reads.
+    The API server decodes times only in the metadata of a custom resource.
 
     Raises
     ------

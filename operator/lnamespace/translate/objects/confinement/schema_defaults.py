@@ -1,9 +1,9 @@
 """Bound what the defaults in the schema of a tenant's own kind add to an object.
 
-The API server writes the defaults into each object, and encodes it before etcd refuses it. In an
-item of a list they are written for each item: a default of 100 KB and a body of 12 KB with 3,000
-items were 300 MB, and a body of 3 MB would be more than any API server has memory for. So what
-they add is bounded by what has to be written for it, which of an item is ``{},``.
+The API server adds the defaults to each object, and encodes it, before etcd refuses its size. A
+default inside a list is added to each item: with a default of 100 KB, a body of 12 KB with 3,000
+items became 300 MB, and one of 3 MB would need more memory than any API server has. So the bytes
+that defaults add are bounded by the bytes that a client has to write, ``{},`` for an item.
 """
 
 from collections.abc import Iterator, Mapping
