@@ -207,7 +207,7 @@ class GatewayParts:
         return usage
 
     async def renew_conditions(self) -> None:
-        """Confine what tenants stored through an earlier version as what they store now."""
+        """Update match conditions in objects that tenants stored through an earlier version."""
         await self._run(StoredConditions(self.client, self.names.lcluster_label).run())
 
     async def empty_definitions(self, tenants: Tenants) -> None:
@@ -334,5 +334,5 @@ def _platform(settings: Settings, client: Client) -> Platform:
 
 
 async def _nobody() -> str:
-    """Return no credentials: a request has those of its sender."""
+    """Return no credentials: a request is sent with those of its client."""
     return ""

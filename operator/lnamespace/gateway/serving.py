@@ -158,7 +158,7 @@ class Gateway:
     async def _authenticate(
         self, exchange: Exchange, destination: Destination, record: RequestRecord
     ) -> InboundRequest:
-        """Return the request with its tenant, and its sender's user there."""
+        """Return the request with its tenant, and its sender's user in the tenant's cluster."""
         connection, request = exchange.connection, exchange.request
         token = websocket_token(request.headers) or ""
         record.login = login = await self.authenticator.login(
@@ -257,7 +257,7 @@ class Gateway:
         return inbound if user is inbound.user else replace(inbound, user=user)
 
     async def _answer_call(self, inbound: InboundRequest, call: TenantCall) -> None:
-        """Answer an access review; forward any other request that gives nobody more rights."""
+        """Answer an access review; forward any other request, if it does not escalate rights."""
         if call.reads:
             # It creates and changes nothing, so none of the following is about it.
             await self._forward_while_allowed(inbound, call)

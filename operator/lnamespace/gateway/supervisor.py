@@ -129,7 +129,7 @@ class Worker:
             await asyncio.sleep(_ASK_SECONDS)
 
     def unready(self, now: float) -> str | None:
-        """Return why this worker cannot do its work now, or None."""
+        """Return why this worker is not ready, or None."""
         if self.answered_at is None:
             return "is starting"
         return "does not answer" if now - self.answered_at > _SILENT_SECONDS else self.problem

@@ -1,7 +1,7 @@
 """One of several worker processes of the gateway: ``python -m lnamespace.gateway.worker``.
 
-Its standard input is a socket to the supervisor, which asks by a line and is answered by a line of
-JSON. The end of it is the end of the supervisor, without which no worker goes on.
+Its standard input is a socket to the supervisor, which sends requests of one line each and gets one
+line of JSON for each. When the supervisor ends, the socket is closed, and the worker exits.
 """
 
 import asyncio

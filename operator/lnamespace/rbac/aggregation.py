@@ -1,9 +1,9 @@
 """The ClusterRoles of one tenant, with those that are aggregated from others.
 
-Kubernetes' controller writes the rules of a ClusterRole with an ``aggregationRule`` from those that
-its selectors select, again and again until nothing changes. Here that end is computed: the rules of
-all ClusterRoles that can be reached and do not aggregate themselves. Nobody waits for one tenant's
-graph: beyond ``MOST_STEPS`` its ClusterRoles gather nothing more.
+Kubernetes' controller copies rules into a ClusterRole with an ``aggregationRule`` from those that
+its selectors select, until nothing changes. Here the final state is computed: the rules of all
+ClusterRoles that can be reached and do not aggregate themselves. Beyond ``MOST_STEPS`` no further
+rules are gathered, so that a large graph of one tenant does not delay the others.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Who asks for what: users, attributes of a request, and the answer."""
+"""Users, the attributes of a request, and the decision about it."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
-"""Act as somebody else: the impersonation filter of the API server, inside one tenant.
+"""Authorize impersonation inside one tenant, as the API server's impersonation filter does.
 
-Impersonation as it always was asks for verb ``impersonate`` on users, groups, uids and userextras.
+Classic impersonation needs the verb ``impersonate`` on users, groups, uids and userextras.
 Constrained impersonation (KEP-5284, on by default since Kubernetes 1.36) is tried before it.
 """
 
@@ -133,7 +133,7 @@ class _Check:
         return User(wanted.name, wanted.uid, _completed(wanted.name, groups), wanted.extra)
 
     def require(self, attributes: Attributes) -> None:
-        """Refuse what the requestor may not do."""
+        """Refuse the request unless the requestor has this right."""
         decision = self.authorizer.allows(self.requestor, attributes)
         if not decision.allowed:
             raise access_denied(self.requestor, attributes, decision.reason)

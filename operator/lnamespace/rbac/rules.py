@@ -31,7 +31,7 @@ def resource_matches(rule: AccessRule, attributes: Attributes) -> bool:
 
 
 def url_matches(rule: AccessRule, path: str) -> bool:
-    """Return whether a rule is about a path; ``/healthz/*`` is all that begins so."""
+    """Return whether a rule allows a path; ``/healthz/*`` allows every path below it."""
     return any(url_covers(url, path) for url in rule.non_resource_urls)
 
 
@@ -41,7 +41,7 @@ def url_covers(url: str, path: str) -> bool:
 
 
 def rule_matches(rule: AccessRule, attributes: Attributes) -> bool:
-    """Return whether a rule is about what is asked, leaving aside the object's name."""
+    """Return whether a rule allows a request, leaving aside the object's name."""
     if not verb_matches(rule, attributes.verb):
         return False
     if not attributes.resource_request:

@@ -51,7 +51,7 @@ class _Csr(msgspec.Struct, frozen=True):
 
 
 def confirm_connection(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
-    """Refuse to connect to a pod by GET somebody who may not create such a connection.
+    """Refuse a GET that connects to a pod, if its user may not ``create`` that subresource.
 
     Raises
     ------

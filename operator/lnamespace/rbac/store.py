@@ -75,7 +75,7 @@ NOTHING = NamespaceRoles()
 
 @dataclass(frozen=True)
 class BaseAccess:
-    """The rights that a tenant's people have without any object, so that no object ends them.
+    """The rights that a tenant's people have without any object, and cannot lose by one.
 
     Parameters
     ----------

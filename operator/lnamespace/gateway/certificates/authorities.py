@@ -1,7 +1,7 @@
 """The CAs that issue the certificates of people inside an LCluster: one for each, below one root.
 
-The listener trusts the root, and the CA of each LCluster that is served, so people show their own
-certificate alone, as on any cluster. The key of an LCluster's CA is derived from the root's and the
+The listener trusts the root and the CA of each served LCluster, so clients send their certificate
+without a chain, as on any cluster. The key of an LCluster's CA is derived from the root's and the
 LCluster's UID: nothing is stored for it, and a recreated LCluster accepts no certificates of the
 former one with its name.
 """
@@ -71,7 +71,7 @@ class TenantAuthority:
 
 @dataclass(frozen=True)
 class RootAuthority:
-    """The CA that certifies those of all LClusters."""
+    """The CA that signs the CAs of all LClusters."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False)

@@ -1,4 +1,4 @@
-"""Find kinds that cannot be listed, for their conversion webhooks fail.
+"""Find kinds that cannot be listed because their conversion webhooks fail.
 
 Kubernetes lists every kind before it ends a namespace, in the version that discovery prefers.
 """
@@ -72,7 +72,7 @@ class ConvertedKind:
 
 @dataclass(frozen=True)
 class UnlistableKind:
-    """A kind that the API server cannot list in a version, and what it says."""
+    """A kind that the API server cannot list in a version, and its error message."""
 
     name: str
     version: str
@@ -98,7 +98,7 @@ def _converted(found: list[_ConvertedDefinition]) -> Iterator[ConvertedKind]:
 async def find_unlistable(
     client: Client, kind: ConvertedKind, empty_namespace: str
 ) -> UnlistableKind | None:
-    """Return a kind with what the API server says if it cannot list it; None if it can.
+    """Return a kind with the API server's error if it cannot be listed; None if it can.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ async def find_unlistable(
 
 
 async def _listing_error(client: Client, resource: Resource, empty_namespace: str) -> str:
-    """Return what the API server says if it cannot list a kind; empty if it can.
+    """Return the API server's error if it cannot list a kind; empty if it can.
 
     The namespace controller is refused too where a namespace has no object of the kind: it reads
     from the API server's cache, for which all are converted. The answer is a 429 that says why,

@@ -62,7 +62,7 @@ class FullDefinitions:
     """When each definition is looked at: most are gone before."""
 
     async def run(self) -> None:
-        """Look for such definitions for ever."""
+        """Empty the full definitions of deleted LClusters, for ever."""
         while True:
             await self.look()
             await asyncio.sleep(EVERY)

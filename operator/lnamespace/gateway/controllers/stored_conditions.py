@@ -1,7 +1,8 @@
 """Give the stored webhooks and admission policies of tenants the present match condition.
 
-The condition is stored with each of them, and around each of the tenant's own. One that an earlier
-version of the gateway wrote shows a tenant what that version did, until its tenant writes it again.
+The gateway adds its match condition to each webhook and policy when it is written, and adds it to
+each condition of the tenant's. Objects that an earlier version of the gateway wrote keep the
+condition of that version until they are written again, which is done here.
 """
 
 import asyncio

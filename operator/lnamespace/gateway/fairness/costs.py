@@ -1,6 +1,6 @@
-"""What a request costs the API server, by estimates that were measured.
+"""Estimates, from measurements, of the seconds that a request costs the API server.
 
-It counts to the share of the tenant, as the time of the gateway's own thread does.
+They count towards the tenant's share, as the time of the gateway's own thread does.
 """
 
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES

@@ -86,7 +86,7 @@ class MineLister:
         return _PageStart(limit, start)
 
     async def _list(self, call: MineCall, page: _PageStart, there: Sequence[str]) -> bytes:
-        """Return the list without the namespaces in which the caller may not list this."""
+        """Return the list without the namespaces in which the caller may not list the resource."""
         refusals: list[UpstreamRefused] = []
 
         async def fetch(part: PageRequest) -> bytes | None:

@@ -74,7 +74,7 @@ class MineWatcher:
 
 
 async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozenset[str]:
-    """Return the namespaces in which the caller may watch this.
+    """Return the namespaces in which the caller may watch the resource.
 
     Raises
     ------
@@ -236,7 +236,7 @@ class _SpanningWatch:
     async def _send_membership_changes(
         self, gone: AbstractSet[str], joined: AbstractSet[str]
     ) -> None:
-        """Send the client what changed: Namespaces that are gone, and those that joined."""
+        """Send events of the Namespaces that are gone, and of those that joined."""
         for namespace in sorted(gone):
             if line := await self._deletion(namespace):
                 self._merged.send_last(namespace, line)

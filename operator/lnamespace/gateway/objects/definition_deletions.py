@@ -1,7 +1,7 @@
-"""Deletions of CustomResourceDefinitions: of those in a collection, and of those without room.
+"""Delete CustomResourceDefinitions: those of a collection, and those as large as etcd takes.
 
-The API server writes to a definition that is deleted, and had no room for it in one that its tenant
-had filled up to the 1.5 MiB that etcd takes.
+To delete a definition, the API server first adds to it. Where a tenant had filled one up to the
+1.5 MiB that etcd takes, that failed.
 """
 
 import logging

@@ -66,7 +66,7 @@ class KeptStatus:
         return status | {_NAMES: self.names, _CONDITIONS: conditions}
 
     def _in_part(self, status: Object, *, applied: bool) -> Object:
-        """Return a part of a status; what an apply leaves out stays by itself."""
+        """Return a patch of a status; an apply need not have the kept conditions."""
         part = {key: value for key, value in status.items() if key != _NAMES}
         if _CONDITIONS in part:
             part[_CONDITIONS] = _with_kept(part[_CONDITIONS], () if applied else self.conditions)
@@ -92,7 +92,7 @@ class KeptStatus:
 
 
 def _with_kept(written: Any, kept: Iterable[Object]) -> Any:
-    """Return conditions with those that stay, each in its place or at the end."""
+    """Return written conditions with the kept ones, each in its place or at the end."""
     if not isinstance(written, list | None):
         return written  # the API server says that it is no list
     left: dict[str, list[Object]] = {}

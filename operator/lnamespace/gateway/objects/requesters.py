@@ -1,4 +1,4 @@
-"""The requester of a certificate: upstream, all requests are the gateway's."""
+"""Record who requested a certificate: upstream, the gateway's account sends every request."""
 
 from typing import Any
 

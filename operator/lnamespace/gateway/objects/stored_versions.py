@@ -1,9 +1,10 @@
-"""Writes that take a version out of a definition's ``status.storedVersions`` (decision 0069).
+"""Rewrite all objects before a version leaves ``status.storedVersions`` of their definition.
 
 A version that is not in that list may be removed from ``spec.versions``. If an object is still
 stored in it, nobody can list the kind any more, and no Namespace of the cluster can be deleted. So
 an admission policy of the platform refuses such a write until the gateway has patched each object
-with ``{}``, after which the API server stores it in the present storage version.
+with ``{}``, after which the API server stores it in the present storage version
+(decision 0069).
 """
 
 import asyncio
@@ -88,7 +89,7 @@ class StoredVersions:
         namespaces: TenantNamespaces,
         send: Callable[[TenantCall], Awaitable[Answer]],
     ) -> Answer:
-        """Send a write; where it takes a version out, send it again when all is rewritten.
+        """Send a write; where it removes a version, send it again when all objects are rewritten.
 
         Raises
         ------
@@ -96,7 +97,7 @@ class StoredVersions:
             Conflict: an object cannot be rewritten.
         """
         response, answer = await send(call)
-        if not _takes_version_out(call, response.status, answer):
+        if not _removes_version(call, response.status, answer):
             return response, answer
         try:
             rewritten = await self._rewritten(call, namespaces)
@@ -179,7 +180,7 @@ class StoredVersions:
         return page
 
     async def _write(self, call: TenantCall, path: str) -> None:
-        """Write an object as it is."""
+        """Patch an object with ``{}``."""
         headers = (("content-type", MERGE_PATCH), ("accept", METADATA))
         response = await self.upstream.send("PATCH", path, call.identity_in_tenant, headers, b"{}")
         answer = await response.read()
@@ -188,7 +189,7 @@ class StoredVersions:
         raise error_of(response.status, answer, response.value("retry-after"))
 
     async def _is_gone(self, call: TenantCall, path: str) -> bool:
-        """Return whether an object is not there; a webhook that refuses a write may say so too."""
+        """Return whether an object does not exist: a 404 may also be the refusal of a webhook."""
         response = await self.upstream.send(
             "GET", path, call.identity_in_tenant, (("accept", METADATA),)
         )
@@ -196,8 +197,8 @@ class StoredVersions:
         return response.status == 404
 
 
-def _takes_version_out(call: TenantCall, status: int, answer: bytes) -> bool:
-    """Return whether the platform's policy has refused a write that takes a version out."""
+def _removes_version(call: TenantCall, status: int, answer: bytes) -> bool:
+    """Return whether the platform's policy has refused a write because it removes a version."""
     request = call.request
     if request.resource.group_resource != CRDS or request.subresource != "status":
         return False

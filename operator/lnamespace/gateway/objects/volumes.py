@@ -1,7 +1,8 @@
 """PersistentVolumes that a provisioner created for a claim of a tenant.
 
-Their names are the same upstream, and do not name a tenant. The gateway's account could write those
-of everybody, and has to read those of everybody where no policy of the platform labels them.
+Their names are the same upstream, and do not name a tenant. The gateway's account may write the
+volumes of all tenants, so their claims are checked here. Where no policy of the platform labels
+volumes by their tenants, the gateway has to read all of them.
 """
 
 from collections.abc import Callable

@@ -139,15 +139,15 @@ class TenantNamespaces:
             lambda: namespace not in self._there or self.closed(namespace), seconds
         )
 
-    async def _wait_for(self, is_so: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is so; return whether it is."""
-        if is_so():
+    async def _wait_for(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until a condition holds, or time is over; return whether it holds."""
+        if holds():
             return True
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not is_so():
+                while not holds():
                     await self._changed.wait()
-        return is_so()
+        return holds()
 
     def listen(self, listener: NamespaceListener) -> Callable[[], None]:
         """Call a listener at each change; return a function to stop it."""

@@ -111,7 +111,7 @@ class TenantRoles:
             return None
 
     def _owns(self, item: WatchedObject) -> bool:
-        """Return whether an object is the tenant's: its name alone does not say so."""
+        """Return whether an object is the tenant's; a name with its prefix may be another's."""
         return bool(item.namespace) or item.labels.get(self._view.tenant_label) == self._view.tenant
 
 

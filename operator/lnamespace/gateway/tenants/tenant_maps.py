@@ -1,4 +1,4 @@
-"""A map of each tenant, of those that have anything in it."""
+"""A map for each tenant that has an entry in it."""
 
 from collections.abc import Mapping
 from typing import Generic, TypeVar

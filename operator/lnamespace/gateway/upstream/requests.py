@@ -83,7 +83,7 @@ def acting_value(user: User) -> str:
 
 
 class ReviewedSelf(msgspec.Struct, frozen=True):
-    """The user that the API server takes the sender of a request for."""
+    """The user as whom the API server has authenticated the sender of a request."""
 
     username: str = ""
     groups: tuple[str, ...] = ()

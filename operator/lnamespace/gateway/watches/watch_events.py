@@ -106,7 +106,7 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         return len(self._sorted)
 
     def empty(self) -> bool:
-        """Return whether there is nothing to get.
+        """Return whether no event may be sent now.
 
         Events are not held back when they are too many, nor behind an error: the watch ends.
         """

@@ -1,7 +1,7 @@
 """Translate field values that the API server quotes in a text, by the rule of the field.
 
-Whole objects are left to :mod:`~lnamespace.translate.objects.text_names`, for which their keys are
-words: some have the keys of the schema and some those of Go, such as ``"Kind":"ClusterRole"``.
+A quoted object is left to :mod:`~lnamespace.translate.objects.text_names`: its keys may be those of
+the schema or those of Go, such as ``"Kind":"ClusterRole"``.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Room in each CustomResourceDefinition of a tenant for a mark of the platform.
 
 etcd takes objects of 1.5 MiB. A tenant that filled a definition to the last byte left no room for
-the condition by which Kubernetes' controllers do not wait for its kind. So each has an annotation
-that the tenant cannot remove: for the condition the gateway takes it away.
+the condition that makes Kubernetes' controllers ignore its kind. So each definition has an
+annotation that the tenant cannot remove, and that the gateway replaces by the condition.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 A tenant may have aggregated ClusterRoles and its own LNamespace operator. Upstream their objects
 would be taken for the platform's, so these keys are translated into a domain of the tenant. That is
-done for cluster-scoped objects only; in namespaces the platform does not look for these keys, and
-by the label ``managed-by`` only for Roles and RoleBindings.
+done for cluster-scoped objects only; in namespaces the platform reads none of these keys but the
+label ``managed-by`` on Roles and RoleBindings.
 """
 
 import re
@@ -65,7 +65,7 @@ def private_domain(view: TenantView) -> str:
 
 
 def has_manager(resource: ResourceType) -> bool:
-    """Return whether the platform's operator takes objects with its label for its own.
+    """Return whether the platform's operator considers a resource's labelled objects its own.
 
     It deletes the Role of a ServiceAccount that is no sudoer of its own, and an operator in an
     LCluster gives its Roles the same names.

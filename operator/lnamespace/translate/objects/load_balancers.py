@@ -1,8 +1,8 @@
 """The addresses in the status of Services and Ingresses that a load balancer of the tenant writes.
 
 kube-proxy takes traffic for such an address on every node, as it does for ``spec.externalIPs``
-(CVE-2020-8554, pkg/proxy/serviceport.go). Upstream an address of the tenant is the name of a host
-below ``.invalid``, which no node heeds. Names of hosts stay as they are.
+(CVE-2020-8554, pkg/proxy/serviceport.go). Upstream an address of the tenant is written as a
+host name below ``.invalid``, for which no node adds a rule. Host names stay as they are.
 """
 
 import re

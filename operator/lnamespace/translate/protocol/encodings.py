@@ -2,7 +2,7 @@
 
 The API server is always asked for JSON. A client is answered in protobuf only if it does not accept
 JSON, in which the objects are translated; metadata alone also if it prefers protobuf. YAML is for
-people: a client that prefers it has it, but for watches, which have none.
+people: a client that prefers it is answered in it, except for watches.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Quote strings as Go's ``%q`` does, and so messages of the API server."""
+"""Quote strings as Go's ``%q`` does in the messages of the API server."""
 
 from collections.abc import Iterable
 

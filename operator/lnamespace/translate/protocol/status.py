@@ -79,7 +79,7 @@ def no_such_path() -> Refused:
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> Refused:
-    """Return a refusal because the user may not do this."""
+    """Return a refusal by authorization or admission."""
     subject = f'{resource} "{name}"' if name else str(resource)
     message = f"{subject} is forbidden: {why}"
     return Refused(ApiStatus(403, "Forbidden", message, _details(resource, name)))
@@ -181,7 +181,7 @@ class ExceededQuota:
 
 
 def conversion_failed(resource: ResourceType) -> Refused:
-    """Return the refusal of objects that nobody has converted, much as the API server words it."""
+    """Return the refusal of objects that nobody has converted, worded like the API server's."""
     return internal_error(
         f"conversion webhook for {resource.group}, Kind={resource.kind} failed: it is asked again "
         f"within two minutes; condition Terminating of CustomResourceDefinition "

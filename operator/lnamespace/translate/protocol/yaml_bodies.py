@@ -1,8 +1,8 @@
 """Bodies in YAML to JSON, read as Kubernetes reads them: YAML 1.1 of sigs.k8s.io/yaml.
 
-``y``, ``yes`` and ``on`` are true, ``010`` is 8, keys are text whatever they look like. Stricter
-than Kubernetes in what nobody means: a key that is there twice, a second document and tags other
-than those of JSON's types are refused. Aliases are bounded by what they expand to (CVE-2019-11253).
+``y``, ``yes`` and ``on`` are true, ``010`` is 8, keys are text whatever they look like. Unlike in
+Kubernetes, a duplicate key, a second document and tags other than those of JSON's types are
+refused: nobody writes them on purpose. Aliases are bounded by what they expand to (CVE-2019-11253).
 """
 
 import codecs

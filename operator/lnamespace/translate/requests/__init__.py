@@ -1,4 +1,4 @@
-"""Translate a request but for its body: its URL and its headers.
+"""Translate the URL and the headers of a request.
 
 - :mod:`~lnamespace.translate.requests.targets`: the URL upstream.
 - :mod:`~lnamespace.translate.requests.selection`: the selectors in it;

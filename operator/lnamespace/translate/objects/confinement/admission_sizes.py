@@ -1,9 +1,10 @@
-"""Count what a tenant's objects cost the API server whoever's request it is.
+"""Count what a tenant's objects cost the API server in the requests of everybody.
 
-For each write of a cluster-scoped object it matches the rules of all webhooks and admission
-policies and evaluates their match conditions, 20 to 60 microseconds each. So each of these counts
-one. What else is in a policy takes memory, a tenth of a megabyte for an expression and more for a
-long one, and counts less. For each request it goes through all ClusterRoleBindings, too.
+For each write of a cluster-scoped object the API server matches the rules of all webhooks and
+admission policies, and evaluates their match conditions, in 20 to 60 microseconds each. So each
+webhook, policy and condition counts one. The other expressions of a policy take memory, a tenth of
+a megabyte or more, and count less. For each request the API server also goes through all
+ClusterRoleBindings.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ _SUBJECTS = 16
 
 
 def admission_size(obj: dict[str, Any]) -> int:
-    """Return what an object of ``admissionregistration.k8s.io`` counts, in tenant spelling."""
+    """Return how much an object of ``admissionregistration.k8s.io`` in tenant spelling counts."""
     found = obj.get("webhooks") or [obj.get("spec") or {}]
     conditions = sum(len(each.get("matchConditions") or ()) for each in found)
     return len(found) + conditions + (size_of(found) + _weight(found)) // _WEIGHT
@@ -43,5 +44,5 @@ def _weight(value: Any) -> int:
 
 
 def binding_size(binding: dict[str, Any]) -> int:
-    """Return what a ClusterRoleBinding counts: one, and one more for some subjects."""
+    """Return how much a ClusterRoleBinding counts: one, and one more for some subjects."""
     return 1 + len(binding.get("subjects") or ()) // _SUBJECTS

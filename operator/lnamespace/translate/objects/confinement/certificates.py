@@ -1,4 +1,4 @@
-"""Confine CertificateSigningRequests: no signer of the platform signs those of tenants."""
+"""Confine CertificateSigningRequests, so that no signer of the platform signs those of tenants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

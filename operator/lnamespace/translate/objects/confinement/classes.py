@@ -1,4 +1,4 @@
-"""Confine PriorityClasses: a tenant's pods preempt no others."""
+"""Confine PriorityClasses, so that a tenant's pods preempt no others."""
 
 from dataclasses import dataclass
 from typing import Any

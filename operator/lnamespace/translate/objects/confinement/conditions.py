@@ -1,10 +1,9 @@
-"""Match conditions of a tenant, which are evaluated for requests about the tenant's objects only.
+"""Bound match conditions of a tenant to requests about the tenant's objects.
 
-The API server evaluates all conditions of a webhook or policy even after one of them is false, for
-the requests of everybody: no selector of namespaces applies to cluster-scoped objects. Conditions
-that together cost more than the API server lets them cost had it refuse whatever the request was,
-and so Nodes could not be written. So each condition upstream is evaluated only where that of the
-gateway is true.
+The API server evaluates all conditions of a webhook or policy, even after one of them is false, for
+the requests of everybody: no namespaceSelector applies to cluster-scoped objects. If they together
+exceed the API server's cost budget, it refuses the request: one tenant's conditions stopped all
+writes of Nodes. So upstream each condition is evaluated only where the gateway's own is true.
 """
 
 import re

@@ -1,9 +1,8 @@
-"""Find definitions in which a value is an object of its own.
+"""Find definitions whose schemas embed objects.
 
-What is ``x-kubernetes-embedded-resource`` has an ``apiVersion``, a ``kind`` and ``metadata`` that
-can be read, or the API server lists no object of the kind in that version. It sees to that where an
-object is written, but not where the schema was another then, or is another in the version in which
-it is stored.
+A value with ``x-kubernetes-embedded-resource`` must have ``apiVersion``, ``kind`` and valid
+``metadata``; otherwise the API server can list no object of the kind in that version. It validates
+them when an object is written, but by the schema of then, and of the written version only.
 """
 
 import msgspec

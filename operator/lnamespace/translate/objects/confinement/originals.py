@@ -3,8 +3,8 @@
 All annotations of an object have 256 KiB together, and a ResourceSlice with 128 devices may be
 larger by itself. Long originals are compressed; devices of one kind repeat each other.
 
-How much longer an object is for its tenant than upstream is bounded: otherwise a list of small
-objects upstream, of nothing but zeros, took all memory of the gateway.
+How much longer an object is for its tenant than upstream is bounded: originals of nothing but zeros
+are small upstream, and a list of them took all memory of the gateway.
 """
 
 import base64

@@ -1,9 +1,9 @@
 r"""Bound what the printer columns of a tenant's own kinds cost the API server.
 
-The API server evaluates the JSONPath of each column on each object, for ``kubectl get``. Of all
-values that it finds it shows the first. Unions multiply their number: ``['a','a']`` thirty times,
-on an object of thirty levels, finds 2^30 values, which is more than the API server has memory for.
-``range`` changes what its requests share.
+For ``kubectl get`` the API server evaluates the JSONPath of each column on each object. It computes
+all values that a JSONPath selects, and shows the first. Unions multiply them: ``['a','a']`` thirty
+times, on an object of thirty levels, selects 2^30 values, more than fit in memory. ``range``
+changes state that concurrent requests share.
 """
 
 import re

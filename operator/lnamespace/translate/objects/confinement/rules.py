@@ -124,7 +124,7 @@ class _FieldRule:
 
 
 class RefusingRule:
-    """A rule that refuses objects and changes none, so that there is nothing to restore."""
+    """A rule that refuses objects and changes none, so it restores nothing."""
 
     def restore(self, subject: ConfinedBody) -> None:
         """Leave the object as it is."""
