@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from lnamespace.plugins.commands.entry import INTERRUPTED, run
 from lnamespace.plugins.commands.lns import run_subcommand
-from lnamespace.plugins.edits import commands
+from lnamespace.plugins.edits import writing
 from lnamespace.plugins.model.lnamespaces import LCLUSTER, LNAMESPACE, read_target, typed
 from lnamespace.plugins.model.subjects import Caller
 from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
@@ -129,7 +129,7 @@ def test_an_interrupted_change_is_reported_as_stored(
         raise KeyboardInterrupt
 
     assert kubectl.exists()
-    monkeypatch.setattr(commands, "wait_in_force", interrupted)
+    monkeypatch.setattr(writing, "wait_in_force", interrupted)
     monkeypatch.setattr("sys.argv", ["kubectl-lns", "grant", "lc/acme", "--user=bob"])
     assert run(run_subcommand, "kubectl lns") == INTERRUPTED
     told = capsys.readouterr()
