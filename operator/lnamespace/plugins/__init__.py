@@ -4,10 +4,10 @@ They run on people's laptops, many times a day, so they stand apart from the ope
 library only, and nothing heavy at import: no `re`, `typing`, `enum` or `subprocess` before kubectl
 has been started, which takes longer than all of them.
 
-Every word to the API server goes through the `kubectl` that the person already uses: its
+Every request to the API server goes through the `kubectl` that the person already uses: its
 kubeconfig, its credential plugins, its proxy and its TLS settings are then right by construction.
 
-- :mod:`~lnamespace.plugins.commands`: where each begins and ends; :mod:`~lnamespace.plugins.help`.
+- :mod:`~lnamespace.plugins.commands`: the programs; :mod:`~lnamespace.plugins.help`: their help.
 - :mod:`~lnamespace.plugins.views`, :mod:`~lnamespace.plugins.edits`: what `kubectl lns` shows and
   changes. :mod:`~lnamespace.plugins.sudo`: who may sudo, and as whom.
 - :mod:`~lnamespace.plugins.kubeconfig`: contexts that lead to LClusters.

@@ -1,4 +1,4 @@
-"""All plugins in one program: which of them it is, it knows by the name that it is called by."""
+"""All plugins in one program, which runs the one by whose name it is called."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What to do where kubectl fails, in words behind its own.
+"""Advice that is printed after kubectl's own error messages.
 
-Whoever runs a command knows neither our webhook, nor our policies, nor our plumbing.
+Users of a command know neither our webhook nor our admission policies.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REMEDIES = (
     ("the server responded with the status code 30", NO_API),
 )
 POLICY, DENIED = ": ValidatingAdmissionPolicy ", " denied request: "  # the API server's words
-# What to do where somebody may not even look at a kind; for LNamespaces mostly after an uninstall.
+# Advice where somebody may not even read a kind; for LNamespaces mostly after an uninstall.
 FORBIDDEN = {
     LNAMESPACE: "LNamespaces are perhaps no longer installed in this cluster, or not for you. Ask "
     "your platform team; the namespaces that there are, access to them and kubectl sudo go on.",
@@ -58,12 +58,12 @@ OTHER_CONTEXT = "If it is an LCluster, choose the context of the platform's clus
 
 
 def webhook_unreachable(err: str) -> bool:
-    """Return whether the API server could not ask our webhook."""
+    """Return whether the API server could not call our webhook."""
     return "failed calling webhook" in err and group() in err
 
 
 def remedy(err: str) -> str:
-    """Return what to do where no answer came, or none that could be used; else nothing."""
+    """Return advice if kubectl got no answer, or none that it could use; else an empty text."""
     if webhook_unreachable(err):
         return NO_WEBHOOK
     answered = "Error from server" in err  # which may not have reached something else
@@ -84,8 +84,8 @@ def _unreached(err: str) -> str:
 def without_policy(told: str) -> str:
     """Return kubectl's words without the names of our own admission policies.
 
-    Whoever meets such a refusal can do nothing with the names; another's policy keeps its own, by
-    which the platform team finds it. Kubernetes puts an empty field in front: ``is invalid: : ``.
+    They mean nothing to users. Other policies keep their names, by which the platform team finds
+    them. Kubernetes puts an empty field in front: ``is invalid: : ``.
     """
     before, found, rest = told.partition(f"{POLICY}'{policy_prefix()}")
     named, denied, reason = rest.partition(DENIED)
@@ -108,7 +108,7 @@ def elsewhere(err: str) -> bool:
 
 
 def hinted(told: str) -> str:
-    """Return kubectl's words, and what to do where somebody may not even look at the kind."""
+    """Return kubectl's message, with advice if the user may not even read the kind."""
     for kind, advice in FORBIDDEN.items():
         if f'resource "{kind.plural}" in API group "{group()}"' in told:
             return f"{told}\n{advice}"

@@ -1,11 +1,11 @@
-"""kubectl as a subprocess: the thin shell through which everything reaches the API server.
+"""Requests to the API server, each by kubectl as a subprocess.
 
-Requests go to raw paths where possible: kubectl then asks just that, without first discovering
-which resources the cluster has, which on a cold cache costs more than all the rest.
+They use raw paths where possible: then kubectl sends that request only, without discovery, which on
+a cold cache takes longer than all the rest.
 
-An LCluster may be served at a path of the gateway's address, which some `kubectl --raw` leave out.
-Nothing is asked before an answer says that no LCluster was named; then that path is remembered, as
-long as the kubeconfig is the same.
+An LCluster may be served at a path of the gateway's address, which some versions of `kubectl --raw`
+leave out. If an answer says that no LCluster was named, the path is read from the kubeconfig, and
+remembered until the kubeconfig changes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The plugins, one module for each, from the arguments to the exit code.
 
-`create` sends what `creation` makes of its flags; `lns` finds the subcommand; `sudo` becomes
-kubectl; `complete` completes all of them in a shell. `entry` is how each begins and ends.
+`create` sends the object that `creation` builds from the flags; `lns` finds the subcommand; `sudo`
+becomes kubectl; `complete` completes all of them in a shell. `entry` runs any of them.
 """

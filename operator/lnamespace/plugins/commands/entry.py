@@ -1,7 +1,7 @@
-"""How every plugin begins and ends: arguments in, exit code out, errors told once, in one form.
+"""Run a plugin from its arguments to its exit code, and print its errors in one form.
 
-In which API group the LNamespaces are is not asked before the usual answer turned out to be wrong:
-then the command begins again with the group that was found, which is remembered.
+The usual API group of LNamespaces is tried first. If it is wrong, the command runs again with the
+group that the cluster has, which is cached.
 """
 
 from __future__ import annotations

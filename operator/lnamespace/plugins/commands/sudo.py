@@ -1,11 +1,10 @@
 """`kubectl sudo`: any kubectl command with more rights, in one namespace, for those listed there.
 
-A sudoer may impersonate one group, NAME-sudoers, besides himself; or, as the platform team chose,
-one account that stands for the LNamespace. The first time, this command finds out who is asking,
-where, and which of the two it is, checks the list so that a refusal can say what to do, and then
-becomes kubectl. What it found is remembered for a while: the next command is run at once, and only
-if it fails is the list looked at. It grants nothing: the API server decides, whatever is checked
-or remembered here.
+A sudoer may impersonate themselves in one more group, NAME-sudoers; or, as the platform team chose,
+one account that stands for the LNamespace. The first time, this command reads the user, the
+namespace and which of the two applies, checks the list so that a refusal can say what to do, and
+then becomes kubectl. The result is cached for a while: the next command runs at once, and the list
+is read only if it fails. It grants nothing: the API server decides, whatever is checked or cached.
 """
 
 from __future__ import annotations

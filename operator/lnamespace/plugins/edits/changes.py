@@ -1,4 +1,4 @@
-"""What the commands of `kubectl lns` do to an LNamespace: pure, from one spec to the next."""
+"""Apply the edits of `kubectl lns` to the spec of an LNamespace or an LCluster; pure."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 With --mine it leads to the platform's own cluster, where one's LNamespaces are all namespaces.
 
-All that is written is written by `kubectl config`, which knows which of several files an entry
-belongs to. Where the gateway is, the LCluster's status says, or the flags --gateway and
---gateway-ca. A person's login is sent there, so it must be https.
+`kubectl config` writes it, because it knows which of several files an entry belongs to. The address
+of the gateway is in the LCluster's status, or in the flags --gateway and --gateway-ca. A person's
+login is sent there, so it must be https.
 """
 
 from __future__ import annotations

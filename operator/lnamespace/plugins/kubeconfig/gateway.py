@@ -1,6 +1,6 @@
-"""Where an LCluster is served: by a path of the gateway's address, or by a name of its own.
+"""The address of an LCluster: a path at the gateway's address, or a host name of its own.
 
-So is `mine`, the endpoint for the platform's cluster, a name that no LCluster can have.
+The same holds for `mine`, the endpoint for the platform's cluster, which is no LCluster's name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a caller is on an LNamespace, until when, and what to do to become a sudoer."""
+"""The roles of a caller on an LNamespace, their ends, and how to become a sudoer."""
 
 from __future__ import annotations
 

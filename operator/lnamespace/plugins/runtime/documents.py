@@ -1,6 +1,6 @@
 """JSON without the module `json`, which imports `re`: both take as long as a plugin itself.
 
-What `json` itself calls, in C, is enough for what kubectl answers and for what it is given.
+The functions in C that `json` uses are enough.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 kubectl's flags are pflag's: `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value`, and
 several short ones in one word, `-itn value`. A bare `--` ends them.
 
-`kubectl sudo` hands on what it does not know, and takes it for a flag without a value; `kubectl
-create lns` and `kubectl lns` do not: a misspelt flag that says who gets access must not be passed
-over.
+`kubectl sudo` passes unknown flags on, as flags without a value. `kubectl create lns` and `kubectl
+lns` refuse them: a misspelt flag about who gets access must not be ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a command has found out and the next one need not ask, in a file of the user's cache.
+"""A cache of answers for later commands, in a file of the user's cache folder.
 
-Names of groups and people only, never a credential. A record is a line: when, of what, and the
-values. What cannot be read is as good as not there, and who has no home asks again each time; so
-does who has a folder there that somebody else owns or may write in.
+It has names of groups and people only, never a credential. A record is a line: time, key, values.
+An unreadable file counts as empty. Nothing is cached without a home folder, or in a folder that
+somebody else owns or may write to.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ SEPARATORS = frozenset("\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 
 class FileCache(NamedTuple):
-    """A file of one kind of records, and their life. Nothing is kept under an empty key."""
+    """A file of records, valid for some seconds. Nothing is kept under an empty key."""
 
     name: str
     seconds: float
 
     def recall(self, key: str) -> tuple[str, ...]:
-        """Return the values that were remembered of it; empty if they are not there any more."""
+        """Return the values of a key; empty if there are none, or they are too old."""
         now = time.time()
         for line in reversed(self._lines() if key else []):
             at, _, rest = line.partition("\t")
@@ -111,7 +111,7 @@ def _is_own(descriptor: int) -> bool:
 
 
 def _opened(name: str, flags: int, folder: int) -> IO[str]:
-    """Open a file of the folder, and not what a link there leads to."""
+    """Open a file of the folder; fail for a symbolic link."""
     descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     mode = "w" if flags & os.O_WRONLY else "r"
     return open(descriptor, mode, encoding="utf-8")  # noqa: PTH123 - pathlib is slow to load

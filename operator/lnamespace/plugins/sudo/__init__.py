@@ -1,6 +1,6 @@
-"""Whether somebody may sudo, and as whom, for a refusal in words: the API server decides.
+"""Find whom a sudoer impersonates, or why the API server will refuse it.
 
-`check` asks that in an LNamespace, `lcluster` inside an LCluster. `manifests` reads which
-namespaces the files of a command are for, `unclear` says what is wrong with a command that is for
-none. `pod` leads kubectl to the cluster of its own pod.
+`check` does it for an LNamespace, `lcluster` inside an LCluster. `manifests` reads which namespaces
+the files of a command are for, `unclear` has the errors of a command that is for none. `pod` leads
+kubectl to the cluster of its own pod.
 """

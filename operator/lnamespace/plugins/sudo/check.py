@@ -1,7 +1,7 @@
 """Whether somebody may sudo in a namespace or an LCluster, and as whom; asked of the API server.
 
-The checks are for the words of a refusal, and to find out which way of sudo it is: a group besides
-oneself, or one account that stands for the LNamespace. They grant nothing: the API server decides.
+The checks serve to explain a refusal, and to choose what is impersonated: oneself with a group, or
+one account that stands for the LNamespace. They grant nothing: the API server decides.
 """
 
 from __future__ import annotations

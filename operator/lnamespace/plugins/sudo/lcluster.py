@@ -1,8 +1,7 @@
 """Sudo inside an LCluster: its sudoers may impersonate themselves in the group system:masters.
 
-The gateway puts who logs in to an LCluster into a group of its own, which no other cluster has: the
-answer to "who am I", which every sudo asks first, tells both apart. As everywhere, what is found
-here is for the words of a refusal. The gateway decides.
+The gateway puts its users into a group that no other cluster has. It is in the answer to "who am
+I", the first request of every sudo. The checks serve to explain a refusal: the gateway decides.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which namespaces the manifests of a command's files are for: just enough YAML to find that.
+"""Read from a command's manifests which namespaces they are for, with just enough YAML.
 
-It steers nothing but which LNamespace's sudoers one acts as, as `-n` does. What cannot be read
-here, such as a flow mapping over several lines, a folder or a kustomization, kubectl is asked for:
-it reads them without asking the cluster, and says which file is broken. An address names no
-namespace, and then the command line or the context has to.
+Like `-n`, this only chooses as which LNamespace's sudoer one acts. What cannot be read here, such as
+a flow mapping over several lines, a folder or a kustomization, kubectl reads without a request to
+the cluster, and reports which file is broken. A URL is not read: then the command line or the
+context has to name the namespace.
 """
 
 from __future__ import annotations

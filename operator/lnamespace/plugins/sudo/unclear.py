@@ -1,7 +1,7 @@
-"""What to say of a command for which no namespace was found: often it is wrong in another way.
+"""Errors for a command for which no namespace was found: often it is wrong in another way.
 
-kubectl knows best what its own version takes: it is asked for the help of the command, and says
-before it gives any what it does not understand. Nothing is done, and nothing sent to the cluster.
+kubectl checks the command line for its own version: it is called with ``--help``, and reports an
+unknown command or flag before it prints help. Nothing is executed or sent to the cluster.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ UNKNOWN_FLAG = "error: unknown flag: --"
 
 
 def creation(line: CommandLine) -> PluginError | None:
-    """Return what to say of a command that creates an LNamespace, unless it names a namespace.
+    """Return the error for a command that creates an LNamespace, unless it names a namespace.
 
-    The LNamespace was looked for then, and there was "no LNamespace foo", for it was to be made.
+    Without it the new LNamespace was looked up, and the error was "no LNamespace foo".
     """
     made = line.words[:3]
     if line.last("namespace") or len(made) < 3:
@@ -92,7 +92,7 @@ def problem_of(
 
 
 def _misunderstood(line: CommandLine) -> PluginError | None:
-    """Return what kubectl does not understand of a line, in its own words; None if it does."""
+    """Return kubectl's error about a command line; None if it understands the line."""
     reply = Kubectl().run(*_with_help(line))
     if not reply.code:
         bare = len(line.words) == 1 and not line.gives(("filename", "kustomize", "raw"))
