@@ -1,8 +1,8 @@
 """Read from a command's manifests which namespaces they are for, with just enough YAML.
 
-Like `-n`, this only chooses as which LNamespace's sudoer one acts. What cannot be read here, such as
-a flow mapping over several lines, a folder or a kustomization, kubectl reads without a request to
-the cluster, and reports which file is broken. A URL is not read: then the command line or the
+Like `-n`, this only chooses as which LNamespace's sudoer one acts. What cannot be read here, such
+as a flow mapping over several lines, a folder or a kustomization, kubectl reads without a request
+to the cluster, and reports which file is broken. A URL is not read: then the command line or the
 context has to name the namespace.
 """
 
