@@ -138,6 +138,7 @@ class Tenant:
                 exchange=SimpleNamespace(request=sent),
                 usage=SimpleNamespace(reserve=None, charge_extra=lambda _: None),
                 identity=None,
+                default_manager="kubectl",
             ),
         )
         body = msgspec.json.encode(up(plural, obj, verb, name=name))

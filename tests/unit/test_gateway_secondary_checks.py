@@ -23,7 +23,10 @@ CERTIFICATES = ResourceType(
     namespaced=False,
 )
 APPROVAL = ResourceRequest("update", CERTIFICATES, "v1", "", "robot", "approval")
-MINE = {"metadata": {"name": "robot", "uid": "uid-1"}, "spec": {"signerName": "example.com/mine"}}
+MINE = {
+    "metadata": {"name": "robot", "uid": "uid-1", "resourceVersion": "1"},
+    "spec": {"signerName": "example.com/mine"},
+}
 
 
 class ForMine:

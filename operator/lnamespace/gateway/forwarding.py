@@ -44,7 +44,6 @@ from lnamespace.translate.protocol.verbs import (
 )
 from lnamespace.translate.requests.headers import headers_down, proxied_headers_down
 from lnamespace.translate.requests.targets import (
-    manager_of,
     refuse_deletion,
     refuse_foreign_write,
     upstream_target,
@@ -184,15 +183,14 @@ class Forwarder:
         totals: TenantTotals,
     ) -> Answer:
         """Return the answer of the API server."""
-        sent = call.exchange.request
         resource, size = call.request.resource.group_resource, len(call.body)
         call.usage.charge_extra(seconds_for_write(resource, size, creates=creates_object(call)))
         content_type, body = _body_up(call, basis)
         # The API server needs the type to recognise an empty patch.
         headers = (*call.headers, ("content-type", content_type)) if content_type else call.headers
-        manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
-        target = upstream_target(call.request, call.view, default_manager=manager)
-        send = partial(self.upstream.send, sent.method, target, call.identity, headers, body)
+        target = upstream_target(call.request, call.view, default_manager=call.default_manager)
+        method = call.exchange.request.method
+        send = partial(self.upstream.send, method, target, call.identity, headers, body)
         recently_granted = partial(
             namespaces.recently_granted, call.view.namespace_up(call.request.namespace)
         )

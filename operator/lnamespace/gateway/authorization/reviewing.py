@@ -16,7 +16,6 @@ from lnamespace.kube.times import present_time
 from lnamespace.rbac.attributes import User
 from lnamespace.rbac.reviews import AUTHENTICATION, AUTHORIZATION, ReviewAnswers
 from lnamespace.rbac.token_reviews import token_review_down
-from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.protocol.create_options import confirm_create_options
 from lnamespace.translate.protocol.encodings import UNREADABLE
 from lnamespace.translate.protocol.protobuf.strictness import unknown_fields
@@ -42,13 +41,12 @@ class Reviewer:
 
     async def answer(self, call: TenantCall, tenant: ServedTenant, user: User) -> bool:
         """Answer a review; return whether the call was one."""
-        request, sent = call.request, call.exchange.request
+        request = call.request
         resource = request.resource.group_resource
         if request.verb != "create" or request.subresource or resource.group not in REVIEW_GROUPS:
             return False
         confirm_create_options(request)
-        media_type = media_type_of(sent.value("content-type"))
-        body = json_of_body(request, media_type, call.body)
+        body = json_of_body(request, call.media_type, call.body)
         warnings = unknown_field_warnings(request, body)
         if resource == TOKEN_REVIEWS:
             await self._review_token(call, body, tenant, warnings)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from lnamespace.gateway.authorization.secondary_checks import (
     confirm_secondary,
-    identity_of,
+    metadata_of,
     stored_object,
 )
 from lnamespace.gateway.requests.answers import UpstreamRefused
@@ -15,8 +15,8 @@ from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.escalation import confirm_no_escalation, is_rbac_write
-from lnamespace.translate.bodies.encoded import answer_down, media_type_of, request_up
-from lnamespace.translate.requests.targets import manager_of, upstream_target
+from lnamespace.translate.bodies.encoded import answer_down, request_up
+from lnamespace.translate.requests.targets import upstream_target
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,17 @@ class EscalationCheck:
             call = name_removals(call, old)
             new = await self._dry_run(call)
             confirm_no_escalation(authorizer, user, attributes, new, old or None)
-            preconditions = {"resourceVersion": identity_of(old).resource_version} if old else {}
+            preconditions = {"resourceVersion": metadata_of(old).resource_version} if old else {}
         return replace(call, preconditions=preconditions) if preconditions else call
 
     async def _dry_run(self, call: TenantCall) -> bytes:
         sent = call.exchange.request
-        content_type = sent.value("content-type")
-        if call.writes_last_applied and media_type_of(content_type) == APPLY_PATCH:
+        if call.writes_last_applied and call.media_type == APPLY_PATCH:
             # Such an apply conflicts with itself. The write refuses conflicts with others.
             call = replace(call, request=call.request.with_parameters(("force", "true")))
         request = call.request.with_parameters(("dryRun", "All"))
-        content_type, body = request_up(request, content_type, call.body, call.view)
-        manager = manager_of(sent.value("user-agent"), content_type)
-        target = upstream_target(request, call.view, default_manager=manager)
+        content_type, body = request_up(request, sent.value("content-type"), call.body, call.view)
+        target = upstream_target(request, call.view, default_manager=call.default_manager)
         headers = (*call.headers, ("content-type", content_type))
         response = await self.upstream.send(sent.method, target, call.identity, headers, body)
         answer = await response.read()

@@ -8,6 +8,7 @@ from lnamespace.gateway.requests.answers import UpstreamRefused
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.requests.stored import read_request, read_stored
 from lnamespace.gateway.upstream.requests import Upstream
+from lnamespace.kube.metadata import PartialMetadata, PartialObject
 from lnamespace.rbac.attributes import Attributes, User
 from lnamespace.rbac.authorizer import Authorizer
 from lnamespace.rbac.secondary import (
@@ -17,19 +18,8 @@ from lnamespace.rbac.secondary import (
     may_create,
     needs_signer,
 )
-from lnamespace.translate.bodies.encoded import answer_down, media_type_of
+from lnamespace.translate.bodies.encoded import answer_down
 from lnamespace.translate.protocol.status import not_found
-
-
-class ObjectIdentity(msgspec.Struct, frozen=True, rename="camel"):
-    """The members of metadata that identify an object and its version."""
-
-    uid: str = ""
-    resource_version: str = ""
-
-
-class _Identified(msgspec.Struct, frozen=True):
-    metadata: ObjectIdentity = ObjectIdentity()
 
 
 async def confirm_secondary(
@@ -51,12 +41,11 @@ async def confirm_secondary(
         The object that it depends on cannot be read.
     """
     confirm_connection(authorizer, user, attributes)
-    media_type = media_type_of(call.exchange.request.value("content-type"))
     preconditions = {}
-    if not may_create(authorizer, user, attributes, media_type):
+    if not may_create(authorizer, user, attributes, call.media_type):
         there = await stored_object(upstream, call)
         confirm_existing(authorizer, user, attributes, exists=bool(there))
-        preconditions = {"uid": identity_of(there).uid}
+        preconditions = {"uid": metadata_of(there).uid}
     if needs_signer(attributes):
         stored = await stored_object(upstream, call)
         if not stored:
@@ -64,7 +53,7 @@ async def confirm_secondary(
             raise not_found(call.request.resource.group_resource, call.request.name)
         confirm_signer(authorizer, user, attributes, stored)
         # A new request of the same name may be for another signer.
-        preconditions = {"uid": identity_of(stored).uid}
+        preconditions = {"uid": metadata_of(stored).uid}
     return preconditions
 
 
@@ -84,6 +73,6 @@ async def stored_object(upstream: Upstream, call: TenantCall) -> bytes:
     return answer_down(read_request(call), body, call.view)
 
 
-def identity_of(body: bytes) -> ObjectIdentity:
-    """Return the identity of an object in JSON."""
-    return msgspec.json.decode(body, type=_Identified).metadata
+def metadata_of(stored: bytes) -> PartialMetadata:
+    """Return the metadata of an object that the API server has stored."""
+    return msgspec.json.decode(stored, type=PartialObject).metadata

@@ -12,7 +12,6 @@ from lnamespace.gateway.requests.stored import stored_upstream
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.answers import read_status
 from lnamespace.kube.media_types import APPLY_PATCH
-from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.objects.confinement.ownership import (
     FieldApplier,
     adds_fields,
@@ -58,8 +57,7 @@ class ApplyBasis:
 async def apply_basis(upstream: Upstream, call: TenantCall) -> ApplyBasis:
     """Read the stored object for an apply to which the gateway adds fields."""
     request = call.request
-    media_type = media_type_of(call.exchange.request.value("content-type"))
-    if media_type != APPLY_PATCH:
+    if call.media_type != APPLY_PATCH:
         return ApplyBasis()
     manager = call.parameter("fieldManager")
     kept = frozenset({_LAST_APPLIED_FIELD} if call.writes_last_applied else ())

@@ -30,7 +30,7 @@ from lnamespace.translate.objects.confinement.admission_sizes import admission_s
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
 from lnamespace.translate.protocol.status import ExceededQuota
 from lnamespace.translate.protocol.verbs import MANAGED_VERBS
-from lnamespace.translate.requests.targets import listed_path, manager_of, upstream_target
+from lnamespace.translate.requests.targets import listed_path, upstream_target
 
 _BINDINGS = GroupResource(CLUSTER_ROLE_BINDING.group, CLUSTER_ROLE_BINDING.plural)
 _Object = dict[str, Any]
@@ -131,12 +131,10 @@ class ClusterQuota:
             return await send()
 
     async def _dry_run(self, call: TenantCall, headers: Headers, body: bytes) -> UpstreamResponse:
-        sent = call.exchange.request
         request = call.request.with_parameters(("dryRun", "All"))
-        manager = manager_of(sent.value("user-agent"), sent.value("content-type"))
-        target = upstream_target(request, call.view, default_manager=manager)
-        as_json = accepting_json(headers)
-        return await self.upstream.send(sent.method, target, call.identity, as_json, body)
+        target = upstream_target(request, call.view, default_manager=call.default_manager)
+        method, as_json = call.exchange.request.method, accepting_json(headers)
+        return await self.upstream.send(method, target, call.identity, as_json, body)
 
     async def _confirm(
         self, call: TenantCall, counted: _LimitedKinds, limit: int, written: _Object

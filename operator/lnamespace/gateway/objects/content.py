@@ -28,10 +28,8 @@ _LIMITED = frozenset({NAMESPACES, CRDS})
 def creates_object(call: TenantCall) -> bool:
     """Return whether a request may create an object, as an apply may."""
     request = call.request
-    if request.subresource:
-        return False
-    applies = call.exchange.request.value("content-type").startswith(APPLY_PATCH)
-    return request.verb == "create" or (request.verb == "patch" and applies)
+    applies = request.verb == "patch" and call.media_type == APPLY_PATCH
+    return not request.subresource and (request.verb == "create" or applies)
 
 
 def refuse_new_content(call: TenantCall, tenant: ServedTenant) -> None:

@@ -9,7 +9,6 @@ from lnamespace.gateway.requests.stored import stored_upstream
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.media_types import APPLY_PATCH
 from lnamespace.rbac.reviews import user_info
-from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.objects.confinement.certificates import REQUESTER
 from lnamespace.translate.objects.confinement.rules import annotations
 from lnamespace.translate.requests.selection import SIGNING_REQUESTS
@@ -23,10 +22,9 @@ async def kept_requester(upstream: Upstream, call: TenantCall) -> str:
     It is empty for a call that keeps the annotation, as most patches do.
     """
     request = call.request
-    media_type = media_type_of(call.exchange.request.value("content-type"))
-    applies = request.verb == "patch" and media_type == APPLY_PATCH
     if request.resource.group_resource != SIGNING_REQUESTS:
         return ""
+    applies = request.verb == "patch" and call.media_type == APPLY_PATCH
     if request.verb == "update" or applies:
         found = await stored_upstream(upstream, call)
         if found is not None:

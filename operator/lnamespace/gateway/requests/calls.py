@@ -10,13 +10,12 @@ from lnamespace.gateway.upstream.requests import UpstreamIdentity
 from lnamespace.http.exchange import Exchange
 from lnamespace.http.messages import Headers
 from lnamespace.rbac.attributes import User
+from lnamespace.translate.bodies.encoded import media_type_of
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.numbers import parse_number
 from lnamespace.translate.protocol.request import ResourceRequest
-from lnamespace.translate.protocol.verbs import (
-    CONNECTIONS,
-    READ_VERBS,
-)
+from lnamespace.translate.protocol.verbs import CONNECTIONS, READ_VERBS
+from lnamespace.translate.requests.targets import manager_of
 
 
 async def _never() -> None:
@@ -68,6 +67,17 @@ class TenantCall:
     def body(self) -> bytes:
         """Return the body in tenant spelling; it is kept by the exchange, which may forget it."""
         return self.changed_body or self.exchange.request.body
+
+    @property
+    def media_type(self) -> str:
+        """Return the media type of the body, without parameters."""
+        return media_type_of(self.exchange.request.value("content-type"))
+
+    @property
+    def default_manager(self) -> str:
+        """Return the field manager of a write that names none."""
+        sent = self.exchange.request
+        return manager_of(sent.value("user-agent"), sent.value("content-type"))
 
     @property
     def reads(self) -> bool:

@@ -11,7 +11,7 @@ from lnamespace.translate.bodies.emptied_maps import (
     removed_maps,
     with_each_key_removed,
 )
-from lnamespace.translate.bodies.encoded import answer_down, media_type_of
+from lnamespace.translate.bodies.encoded import answer_down
 
 
 async def with_named_removals(upstream: Upstream, call: TenantCall) -> TenantCall:
@@ -48,4 +48,4 @@ def _removed_maps(call: TenantCall) -> tuple[str, ...]:
     request = call.request
     if request.verb != "patch" or request.resource.namespaced:
         return ()
-    return removed_maps(media_type_of(call.exchange.request.value("content-type")), call.body)
+    return removed_maps(call.media_type, call.body)
