@@ -15,17 +15,14 @@ from functools import partial
 from lnamespace.errors import Forbidden, NotFound
 from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.requests.answers import UpstreamRefused
-from lnamespace.gateway.watches.resuming import (
-    NOWHERE,
+from lnamespace.gateway.watches.event_heads import (
     EventHead,
-    ResumeLog,
-    WatchHistory,
     bookmark,
-    earliest,
     is_resumable,
     read_event,
     read_member_event,
 )
+from lnamespace.gateway.watches.resuming import NOWHERE, ResumeLog, WatchHistory, earliest
 from lnamespace.gateway.watches.watch_events import (
     OpeningSlot,
     QueuedEvent,
