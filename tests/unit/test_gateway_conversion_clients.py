@@ -11,8 +11,8 @@ import pytest
 from lnamespace.errors import Conflict, NoRoom
 from lnamespace.gateway.controllers.conversion_clients import ConversionClients
 from lnamespace.gateway.definitions.conversion_paths import (
-    ConversionClient,
-    client_of,
+    ConversionState,
+    conversion_of,
     digest_of,
 )
 from lnamespace.gateway.definitions.definition import decode_definition
@@ -29,9 +29,9 @@ KEY, OLD = "ab" * 16, "cd" * 16
 CLIENT = "/spec/conversion/webhook/clientConfig"
 
 
-def kept_of(raw: bytes) -> ConversionClient:
+def kept_of(raw: bytes) -> ConversionState:
     """Return how the gateway is asked to convert, of a definition as it is watched."""
-    return client_of(decode_definition(raw))
+    return conversion_of(decode_definition(raw))
 
 
 def certificate(text: str) -> str:
@@ -65,7 +65,7 @@ class Platform:
     has_synced = True
 
     def definitions(self) -> Iterator[tuple[str, str, KeptDefinition]]:
-        yield "acme", NAME, KeptDefinition(client=kept_of(self.raw))
+        yield "acme", NAME, KeptDefinition(conversion=kept_of(self.raw))
 
     def get(self, name: str) -> Any:
         assert name == "acme"
@@ -127,12 +127,8 @@ async def test_who_is_first_wins() -> None:
 
 def test_of_a_definition_the_key_and_a_digest_of_the_first_ca_are_kept() -> None:
     found = kept_of(definition(path(), ROOT + OWN))
-    assert found == ConversionClient(KEY, digest_of(ROOT.encode()))
-    assert kept_of(definition(path(), "")) == ConversionClient(KEY, "")
-    assert (
-        client_of(decode_definition(b"{}"))
-        == client_of(decode_definition(definition("/own", OWN)))
-        == ConversionClient()
-    )
+    assert found == ConversionState(KEY, digest_of(ROOT.encode()))
+    assert kept_of(definition(path(), "")) == ConversionState(KEY, "")
+    assert kept_of(b"{}") == kept_of(definition("/own", OWN)) == ConversionState()
     assert digest_of(b"text" + ROOT.encode()) == ""
     assert kept_of(definition(ROUTE.path_of(WEBHOOK), ROOT)).key == ROUTE.key

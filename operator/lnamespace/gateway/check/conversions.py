@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from lnamespace.errors import ClusterError, Forbidden, NotFound, Throttled, Unauthenticated
+from lnamespace.gateway.definitions.definition import CustomResourceDefinition
 from lnamespace.kube.client import Client
-from lnamespace.kube.metadata import ListMeta, PartialMetadata
+from lnamespace.kube.metadata import ListMeta
 from lnamespace.kube.pages import list_pages
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, Resource
 from lnamespace.kube.served import served_versions
@@ -24,39 +25,12 @@ _PAUSE = 1.0
 """Seconds in which a cache is filled, or it is known why it is not."""
 
 
-class _ConvertedVersion(msgspec.Struct, frozen=True):
-    name: str
-    served: bool
-
-
-class _ConvertedNames(msgspec.Struct, frozen=True):
-    kind: str
-    plural: str
-
-
-class _Conversion(msgspec.Struct, frozen=True):
-    strategy: str = "None"
-
-
-class _ConvertedSpec(msgspec.Struct, frozen=True):
-    group: str
-    names: _ConvertedNames
-    scope: str
-    versions: tuple[_ConvertedVersion, ...]
-    conversion: _Conversion = _Conversion()
-
-
-class _ConvertedDefinition(msgspec.Struct, frozen=True):
-    metadata: PartialMetadata
-    spec: _ConvertedSpec
-
-
-class _ConvertedPage(msgspec.Struct, frozen=True):
+class _DefinitionPage(msgspec.Struct, frozen=True):
     metadata: ListMeta
-    items: tuple[_ConvertedDefinition, ...] | None = None
+    items: tuple[CustomResourceDefinition, ...] | None = None
 
 
-_pages = msgspec.json.Decoder(_ConvertedPage)
+_pages = msgspec.json.Decoder(_DefinitionPage)
 
 
 @dataclass(frozen=True)
@@ -86,7 +60,7 @@ async def list_converted_kinds(client: Client) -> tuple[ConvertedKind, ...]:
     return tuple(_converted(found))
 
 
-def _converted(found: list[_ConvertedDefinition]) -> Iterator[ConvertedKind]:
+def _converted(found: list[CustomResourceDefinition]) -> Iterator[ConvertedKind]:
     for each in found:
         spec = each.spec
         if spec.conversion.strategy == "Webhook" and spec.scope == "Namespaced":

@@ -10,7 +10,6 @@ import asyncio
 import base64
 import logging
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from lnamespace.errors import ClusterError
 from lnamespace.gateway.definitions.conversion_paths import (
@@ -34,35 +33,21 @@ EVERY = 5.0
 log = logging.getLogger(__name__)
 
 
-class OutdatedClient(NamedTuple):
-    """A definition by whose client the gateway is not asked, or does not answer.
-
-    Parameters
-    ----------
-    key
-        The present key of its LCluster; empty if nobody is served.
-    """
-
-    name: str
-    key: str
-
-
-async def renew(client: Client, outdated: OutdatedClient, authority: str) -> None:
-    """Write the present CA, and the present key, into a definition.
+async def renew(client: Client, name: str, key: str, authority: str) -> None:
+    """Write the present CA, and a key unless it is empty, into a definition.
 
     Raises
     ------
     ClusterError
         The API server does not answer or refuses.
     """
-    found = await read_definition(client, outdated.name)
+    found = await read_definition(client, name)
     if found is None:
         return
-    path = CUSTOM_RESOURCE_DEFINITION.path(outdated.name)
-    operations = _renewed(found, outdated.key, authority)
+    path = CUSTOM_RESOURCE_DEFINITION.path(name)
+    operations = _renewed(found, key, authority)
     if await patch_definition(client, path, found.metadata.resource_version, operations):
-        about = {"definition": outdated.name}
-        log.info("a conversion webhook is asked by a new CA or key", extra=about)
+        log.info("a conversion webhook is asked by a new CA or key", extra={"definition": name})
 
 
 def _renewed(found: CustomResourceDefinition, key: str, authority: str) -> list[Operation]:
@@ -99,29 +84,30 @@ class ConversionClients:
     authority: str
 
     async def run(self) -> None:
-        """Renew them, for ever."""
+        """Renew definitions whose CA or key is missing or old, for ever."""
         while True:
             await self.renew_all()
             await asyncio.sleep(EVERY)
 
     async def renew_all(self) -> None:
-        """Renew those that watches show now."""
-        for each in self._outdated():
+        """Renew all definitions in the cache whose CA or key is missing or old."""
+        for name, key in self._outdated():
             try:
-                await renew(self.client, each, self.authority)
+                await renew(self.client, name, key, self.authority)
             except ClusterError as error:
-                about = {"definition": each.name, "error": str(error)}
+                about = {"definition": name, "error": str(error)}
                 log.warning("a conversion webhook is asked by an old CA or key", extra=about)
 
-    def _outdated(self) -> list[OutdatedClient]:
+    def _outdated(self) -> list[tuple[str, str]]:
+        """Return the definitions to renew, each with the present key; empty if it is unknown."""
         if not self.tenants.has_synced:
             return []
-        present, asking = digest_of(self.authority.encode()), []
+        present, found = digest_of(self.authority.encode()), []
         for tenant, name, kept in self.tenants.definitions():
-            key, client = self._key_of(tenant), kept.client
-            if client.key and (client.authority != present or client.key != (key or client.key)):
-                asking.append(OutdatedClient(name, key))
-        return asking
+            key, state = self._key_of(tenant), kept.conversion
+            if state.key and (state.authority != present or state.key != (key or state.key)):
+                found.append((name, key))
+        return found
 
     def _key_of(self, tenant: str) -> str:
         served = self.tenants.get(tenant)

@@ -27,29 +27,6 @@ CERTIFICATE = re.compile(
 """The first certificate of a CA bundle, which is the gateway's."""
 
 
-class ConversionClient(NamedTuple):
-    """How the API server asks the gateway to convert.
-
-    Parameters
-    ----------
-    key
-        The key in the path; empty if the gateway is not asked.
-    authority
-        A digest of the first CA.
-    """
-
-    key: str = ""
-    authority: str = ""
-
-
-def client_of(definition: CustomResourceDefinition) -> ConversionClient:
-    """Return how the API server asks the gateway to convert the objects of a definition."""
-    path = WebhookPath.parse(definition.conversion_path)
-    if path is None:
-        return ConversionClient()
-    return ConversionClient(path.key, digest_of(definition.conversion_authorities))
-
-
 def digest_of(bundle: bytes) -> str:
     """Return a digest of the first certificate; empty if there is none."""
     first = CERTIFICATE.match(bundle)
@@ -61,24 +38,33 @@ class ConversionState(NamedTuple):
 
     Parameters
     ----------
-    asked
-        Whether its webhook is asked.
+    key
+        The key in the path by which the API server asks the gateway; empty if it does not.
+    authority
+        A digest of the first CA that it trusts there.
     unconverted
-        The version in which objects are stored, if the webhook is not asked; None if it is, and if
-        there is none.
+        The version in which objects are stored, if the gateway changes the version alone; None if
+        it asks the tenant's webhook, and if it is not asked.
     """
 
-    asked: bool = False
+    key: str = ""
+    authority: str = ""
     unconverted: str | None = None
+
+    @property
+    def asks_webhook(self) -> bool:
+        """Return whether the tenant's webhook is asked."""
+        return bool(self.key) and self.unconverted is None
 
 
 def conversion_of(definition: CustomResourceDefinition) -> ConversionState:
     """Return who converts the objects of a definition."""
     path = WebhookPath.parse(definition.conversion_path)
-    if path is None or not path.verbatim:
-        return ConversionState(asked=path is not None)
+    if path is None:
+        return ConversionState()
     stored = next((each.name for each in definition.spec.versions if each.storage), "")
-    return ConversionState(unconverted=stored)
+    authority = digest_of(definition.conversion_authorities)
+    return ConversionState(path.key, authority, stored if path.verbatim else None)
 
 
 async def set_verbatim(client: Client, name: str, *, verbatim: bool) -> None:

@@ -11,6 +11,7 @@ NULL = Raw(b"null")
 class DefinitionMeta(msgspec.Struct, frozen=True, rename="camel"):
     """The metadata of a definition."""
 
+    name: str = ""
     uid: str = ""
     generation: int = 0
     resource_version: str = ""
@@ -43,15 +44,24 @@ class _ConversionWebhook(msgspec.Struct, frozen=True, rename="camel"):
     client_config: _ClientConfig | None = None
 
 
-class _ConversionStrategy(msgspec.Struct, frozen=True):
+class _Conversion(msgspec.Struct, frozen=True):
+    strategy: str = "None"
     webhook: _ConversionWebhook | None = None
+
+
+class _DefinitionNames(msgspec.Struct, frozen=True):
+    kind: str = ""
+    plural: str = ""
 
 
 class DefinitionSpec(msgspec.Struct, frozen=True):
     """The spec of a definition."""
 
+    group: str = ""
+    scope: str = ""
+    names: _DefinitionNames = _DefinitionNames()
     versions: tuple[DefinitionVersion, ...] = ()
-    conversion: _ConversionStrategy | None = None
+    conversion: _Conversion = _Conversion()
 
 
 class DefinitionCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -90,8 +100,7 @@ class CustomResourceDefinition(msgspec.Struct, frozen=True):
 
     @property
     def _client(self) -> _ClientConfig:
-        conversion = self.spec.conversion
-        webhook = conversion and conversion.webhook
+        webhook = self.spec.conversion.webhook
         return (webhook and webhook.client_config) or _ClientConfig()
 
     @property

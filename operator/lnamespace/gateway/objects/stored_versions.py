@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from lnamespace.errors import ClusterError, Conflict, NotFound, TooLarge
+from lnamespace.gateway.definitions.definition import definition_decoder
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.namespaces import TenantNamespaces
 from lnamespace.gateway.tenants.totals import Answer
@@ -46,23 +47,6 @@ _PAGES = 8
 """Pages of lists that are read at once. Each may have 8 MiB."""
 
 _page = msgspec.json.Decoder(PartialPage)
-
-
-class _RewrittenMeta(msgspec.Struct, frozen=True):
-    uid: str
-    generation: int = 0
-
-
-class _RewrittenDefinition(msgspec.Struct, frozen=True):
-    metadata: _RewrittenMeta
-
-    @property
-    def state(self) -> str:
-        """Return the spec that it has, as the platform's policy names it."""
-        return f"{self.metadata.uid}/{self.metadata.generation}"
-
-
-_definition = msgspec.json.Decoder(_RewrittenDefinition)
 
 
 @dataclass
@@ -109,7 +93,7 @@ class StoredVersions:
 
     async def _rewritten(self, call: TenantCall, namespaces: TenantNamespaces) -> str:
         name = call.view.crd_name_up(call.request.name)
-        state = (await self._read(name)).state
+        state = await self._state(name)
         known = self._rewritings.get(name)
         if known is None or (known.done() and not _returned(known, state)):
             known = asyncio.create_task(self._rewrite(state, call, namespaces))
@@ -143,8 +127,11 @@ class StoredVersions:
                 await self._write(call, f"{path}/{encode_segment(name)}")
         return state
 
-    async def _read(self, name: str) -> _RewrittenDefinition:
-        return decode(_definition, await self.client.get(CUSTOM_RESOURCE_DEFINITION.path(name)))
+    async def _state(self, name: str) -> str:
+        """Return the UID and generation of a definition, as the platform's policy compares them."""
+        raw = await self.client.get(CUSTOM_RESOURCE_DEFINITION.path(name))
+        metadata = decode(definition_decoder, raw).metadata
+        return f"{metadata.uid}/{metadata.generation}"
 
     async def _objects(self, call: TenantCall, resource: ResourceType) -> AsyncIterator[Key]:
         """Yield the namespace and name of each object.

@@ -117,7 +117,7 @@ class Tenants:
         return frozenset(
             name
             for tenant, name, kept in self.definitions()
-            if tenant not in self._tenants and kept.conversion.asked
+            if tenant not in self._tenants and kept.conversion.asks_webhook
         )
 
     def schema_sizes(self, tenant: str) -> dict[str, int]:

@@ -13,12 +13,7 @@ from msgspec import Raw
 from msgspec.json import Decoder, encode
 
 from lnamespace.gateway.definitions.conversion_marks import marked_since
-from lnamespace.gateway.definitions.conversion_paths import (
-    ConversionClient,
-    ConversionState,
-    client_of,
-    conversion_of,
-)
+from lnamespace.gateway.definitions.conversion_paths import ConversionState, conversion_of
 from lnamespace.gateway.definitions.definition import decode_definition
 from lnamespace.gateway.tenants.embedding_schemas import SchemaState, withheld_since
 from lnamespace.gateway.tenants.namespaces import WatchedObject, read_watched
@@ -63,12 +58,8 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
         When it was marked; empty if it is not.
     schemas
         The size of the schemas of a tenant's.
-    conversion
-        Who converts its objects.
     generation
         Of its spec.
-    client
-        How the API server asks the gateway to convert its objects.
     state
         Whether its schemas embed objects, or are withheld.
     """
@@ -77,7 +68,6 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     schemas: int = 0
     conversion: ConversionState = ConversionState()
     generation: int = 0
-    client: ConversionClient = ConversionClient()
     state: SchemaState = SchemaState()
 
     @classmethod
@@ -122,7 +112,6 @@ class PartReader:
             size,
             conversion_of(found),
             found.metadata.generation,
-            client_of(found),
             SchemaState(embeds, withheld_since(found)),
         )
         return replace(item, raw=encode(kept))
