@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.errors import ModelError
 from lnamespace.model import v1alpha1
-from lnamespace.model.billing import SUPERSEDED_MAX
+from lnamespace.model.billing import BILLING_TEXTS, SUPERSEDED_MAX
 from lnamespace.model.conversion import (
     annotation_key,
     convert_manifest,
@@ -20,10 +20,9 @@ from lnamespace.model.conversion import (
     restore_unsupported,
 )
 from lnamespace.model.crd import build_crd
-from lnamespace.model.lnamespace import LIST_MAX_ITEMS, VERSION, decode
+from lnamespace.model.lnamespace import LIST_MAX_ITEMS, MEMBER_LISTS, VERSION, decode
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH
-from lnamespace.model.v1alpha1 import BILLING_FIELDS, LISTS
 
 from tests.unit.support.strategies import manifests
 from tests.unit.support.structural import accepts
@@ -114,11 +113,11 @@ def test_conversion_changes_only_the_annotation_of_the_metadata(lns: Json) -> No
 @given(manifests(CRD, VERSION))
 def test_the_annotation_is_added_only_where_it_is_needed(lns: Json) -> None:
     spec = lns["spec"]
-    ends = any("expiresAt" in entry for name in LISTS for entry in spec.get(name, ()))
+    ends = any("expiresAt" in entry for name in MEMBER_LISTS for entry in spec.get(name, ()))
     billing = spec.get("billing", {})
     labels = billing.get("labels")
     more = {"provenance", "superseded"} & set(billing) or (
-        labels is not None and (not labels or set(BILLING_FIELDS) & set(labels))
+        labels is not None and (not labels or set(BILLING_TEXTS) & set(labels))
     )
     assert bool(note(older(lns))) == bool(ends or more)
 
@@ -213,7 +212,7 @@ def test_a_removed_billing_keeps_the_fields_that_the_older_version_lacks() -> No
 
 def test_conversion_creates_no_more_labels_than_the_limit() -> None:
     flat = {f"k{n}": "v" for n in range(30)}
-    carried = {"billing": {"labels": dict.fromkeys(BILLING_FIELDS, "v")}}
+    carried = {"billing": {"labels": dict.fromkeys(BILLING_TEXTS, "v")}}
     labels = newer(manifest(OLDER, carried, billing=flat))["spec"]["billing"]["labels"]
     assert len(labels) == 32
     assert set(flat) < set(labels)
@@ -231,7 +230,9 @@ JUNK: st.SearchStrategy[Any] = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*LISTS, "billing", "labels", "team", "provenance", "superseded"])
+            st.sampled_from(
+                [*MEMBER_LISTS, "billing", "labels", "team", "provenance", "superseded"]
+            )
             | st.sampled_from(["generation", "effectiveAt", "User//bob", "spec", "name", "kind"])
             | st.text(max_size=5),
             inner,
@@ -245,7 +246,7 @@ NOTES = st.one_of(
     JUNK.map(json.dumps),
     st.fixed_dictionaries(
         {},
-        optional=dict.fromkeys(LISTS, st.dictionaries(st.just("User//bob"), JUNK))
+        optional=dict.fromkeys(MEMBER_LISTS, st.dictionaries(st.just("User//bob"), JUNK))
         | {"billing": JUNK},
     ).map(json.dumps),
     st.sampled_from(["[" * 100_000, '{"users":' * 100_000, '{"users":{"User//bob":"\ud800"}}']),
@@ -259,15 +260,15 @@ def test_no_annotation_breaks_a_conversion_or_grants_access(lns: Json, text: str
     there = newer(lns)
     assert KEY not in there["metadata"].get("annotations", {})
     assert accepts(SPECS[VERSION], there["spec"])
-    for name in LISTS:
+    for name in MEMBER_LISTS:
         ends_taken = [
             {k: v for k, v in entry.items() if k != "expiresAt"}
             for entry in there["spec"].get(name, ())
         ]
         assert ends_taken == lns["spec"].get(name, [])
     flat, deep = lns["spec"].get("billing", {}), there["spec"].get("billing", {})
-    assert {k: deep[k] for k in BILLING_FIELDS if k in deep} == {
-        k: flat[k] for k in BILLING_FIELDS if k in flat
+    assert {k: deep[k] for k in BILLING_TEXTS if k in deep} == {
+        k: flat[k] for k in BILLING_TEXTS if k in flat
     }
     decode(msgspec.json.encode({"metadata": {"name": "a"}, "spec": deepcopy(there["spec"])}))
     older(there)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from lnamespace.cli import main
 from lnamespace.errors import ModelError
 from lnamespace.model import rules
+from lnamespace.model.billing import BILLING_TEXTS
 from lnamespace.model.crd import build_crd
 from lnamespace.model.lnamespace import ENTRIES_MAX, NAME_MAX, decode
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH, Member, SubjectKind
-from lnamespace.model.v1alpha1 import BILLING_FIELDS
 
 from tests.unit.support import cel
 from tests.unit.support.strategies import members, schema_values, tenants, texts
@@ -174,7 +174,7 @@ def test_the_older_version_has_the_validation_rules_of_the_newer_one() -> None:
         ({"app": "quote'\"\n=\t\u200b", "a\nb": ""}, True),
         ({f"k{n}": "" for n in range(32)}, True),
         ({f"k{n}": "" for n in range(33)}, False),
-        ({f"k{n}": "" for n in range(32)} | dict.fromkeys(BILLING_FIELDS, ""), True),
+        ({f"k{n}": "" for n in range(32)} | dict.fromkeys(BILLING_TEXTS, ""), True),
     ],
 )
 def test_the_flat_billing_accepts_only_values_that_the_newer_version_can_hold(

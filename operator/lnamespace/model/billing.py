@@ -53,8 +53,8 @@ class Provenance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     ] = ""
 
 
-class Charge(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Who pays, and since when."""
+class ChargeFields(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The fields of a charge that people write."""
 
     cost_center: Annotated[BillingText, Meta(description="The cost centre that is charged.")] = ""
     owner: Annotated[BillingText, Meta(description="Who answers for the cost.")] = ""
@@ -66,6 +66,11 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         dict[str, BillingText],
         Meta(max_length=BILLING_LABELS_MAX, description="Further keys for the ledger."),
     ] = {}
+
+
+class Charge(ChargeFields, frozen=True, rename="camel", omit_defaults=True):
+    """Who pays, and since when."""
+
     provenance: Annotated[
         Provenance | UnsetType,
         Meta(description="How it came to be so. Written by the webhook, whatever was sent."),
@@ -74,8 +79,8 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 BILLING_TEXTS = {
     field.encode_name: field.name
-    for field in msgspec.structs.fields(Charge)
-    if field.name not in ("labels", "provenance")
+    for field in msgspec.structs.fields(ChargeFields)
+    if field.name != "labels"
 }
 """The fields of a charge that are one text each: as the API spells them, and as Python and the
 ledger's columns do."""

@@ -30,15 +30,16 @@ from lnamespace.errors import ModelError
 from lnamespace.model import lnamespace, v1alpha1
 from lnamespace.model.billing import (
     BILLING_LABELS_MAX,
+    BILLING_TEXTS,
     SUPERSEDED_MAX,
     BillingText,
     Charge,
     Provenance,
 )
+from lnamespace.model.lnamespace import MEMBER_LISTS
 from lnamespace.model.names import Names
 from lnamespace.model.rules import TIMESTAMP
 from lnamespace.model.subject import Timestamp
-from lnamespace.model.v1alpha1 import BILLING_FIELDS, LISTS
 
 Json = dict[str, Any]
 
@@ -115,7 +116,7 @@ def restore_unsupported(spec: Json, old: Json) -> Json:
     """
     _, kept = _to_older(old)
     older, given = _to_older(spec)
-    for name in LISTS:
+    for name in MEMBER_LISTS:
         listed = {_key(entry) for entry in _entries(old, name)}
         given[name] = {k: v for k, v in given.get(name, {}).items() if k not in listed}
     result: Json = _to_newer(older, _merged(kept, given))
@@ -187,7 +188,7 @@ def _to_older(spec: Any) -> tuple[Any, Json]:
     if not isinstance(spec, dict):
         return spec, {}
     older, carried = dict(spec), dict[str, Any]()
-    for name in LISTS:
+    for name in MEMBER_LISTS:
         if isinstance(entries := spec.get(name), list):
             older[name] = [_without_expiry(entry) for entry in entries]
             carried[name] = _expiries(entries)
@@ -218,11 +219,11 @@ def _key(entry: Json) -> str:
 
 
 def _older_billing(billing: Json) -> tuple[Json, Json]:
-    flat = {field: billing[field] for field in BILLING_FIELDS if field in billing}
+    flat = {field: billing[field] for field in BILLING_TEXTS if field in billing}
     carried: Json = {part: billing[part] for part in _CARRIED if part in billing}
     if isinstance(labels := billing.get("labels"), dict):
-        flat |= {key: value for key, value in labels.items() if key not in BILLING_FIELDS}
-        clashing = {key: labels[key] for key in BILLING_FIELDS if key in labels}
+        flat |= {key: value for key, value in labels.items() if key not in BILLING_TEXTS}
+        clashing = {key: labels[key] for key in BILLING_TEXTS if key in labels}
         if clashing or not labels:
             carried["labels"] = clashing
     return flat, carried
@@ -236,7 +237,7 @@ def _to_newer(spec: Any, carried: Json) -> Any:
     if not isinstance(spec, dict):
         return spec
     newer = dict(spec)
-    for name in LISTS:
+    for name in MEMBER_LISTS:
         if isinstance(entries := spec.get(name), list):
             newer[name] = [_with_expiry(entry, _part(carried, name)) for entry in entries]
     billing = spec.get("billing", {})
@@ -269,8 +270,8 @@ def _is_timestamp(value: object) -> bool:
 
 
 def _newer_billing(flat: Json, carried: Json) -> Json:
-    deep = {field: flat[field] for field in BILLING_FIELDS if field in flat}
-    labels = {key: value for key, value in flat.items() if key not in BILLING_FIELDS}
+    deep = {field: flat[field] for field in BILLING_TEXTS if field in flat}
+    labels = {key: value for key, value in flat.items() if key not in BILLING_TEXTS}
     clashing = _clashing(carried.get("labels"), BILLING_LABELS_MAX - len(labels))
     if labels or clashing is not None:
         deep["labels"] = labels | (clashing or {})
@@ -281,12 +282,12 @@ def _newer_billing(flat: Json, carried: Json) -> Json:
     return deep
 
 
-def _clashing(value: object, free_annotation_bytes: int) -> Json | None:
-    """Return labels whose keys are fields in ``v1alpha1``; None if there is no such map."""
+def _clashing(value: object, most: int) -> Json | None:
+    """Return at most so many labels whose keys are fields; None if there is no such map."""
     if not isinstance(value, dict):
         return None
-    good = [field for field in BILLING_FIELDS if _conforms(value.get(field), BillingText)]
-    return {field: value[field] for field in good[: max(free_annotation_bytes, 0)]}
+    good = [field for field in BILLING_TEXTS if _conforms(value.get(field), BillingText)]
+    return {field: value[field] for field in good[: max(most, 0)]}
 
 
 def _provenance(value: object) -> Json | None:

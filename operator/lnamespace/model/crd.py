@@ -9,11 +9,12 @@ from collections.abc import Iterable
 import yaml
 
 from lnamespace.model import rules, v1alpha1
-from lnamespace.model.billing import BILLING_TEXT_MAX
+from lnamespace.model.billing import BILLING_TEXT_MAX, BILLING_TEXTS
 from lnamespace.model.lnamespace import (
     ENTRIES_MAX,
     KIND,
     LABEL_KEY_MAX_LENGTH,
+    MEMBER_LISTS,
     NAME_MAX,
     PLURAL,
     VERSION,
@@ -167,7 +168,7 @@ def common_spec_schema(type_: type[CommonSpec], kind: str) -> Schema:
     schema = structural_schema(type_)
     properties = schema["properties"]
     properties["deletionPolicy"]["default"] = DeletionPolicy.DELETE.value
-    for key in ("users", "managers", "sudoers"):
+    for key in MEMBER_LISTS:
         _as_member_list(properties[key])
     properties["sudoers"]["x-kubernetes-validations"] = [
         validation_rule("self.all(m, m.kind != 'Group')", rules.GROUP_SUDOER_PROBLEM),
@@ -233,7 +234,7 @@ def _at_most(most: int) -> Schema:
 
 def _as_read_by_people(billing: dict[str, Schema]) -> None:
     """Refuse texts with invisible characters; the API server ignores unchanged ones."""
-    texts = [billing[field] for field in v1alpha1.BILLING_FIELDS]
+    texts = [billing[field] for field in BILLING_TEXTS]
     for text in (*texts, billing["labels"]["additionalProperties"]):
         text["maxLength"] = BILLING_TEXT_MAX
         text["x-kubernetes-validations"] = [

@@ -26,6 +26,8 @@ LIST_MAX_ITEMS = 500
 ENTRIES_MAX = {"users": 250, "managers": 50, "sudoers": 50}
 """The longest lists that can be written. Each sudoer has RBAC objects that slow every request."""
 
+MEMBER_LISTS = tuple(ENTRIES_MAX)
+
 NAME_MAX = 256
 """The longest name that can be added, in characters; e-mail addresses have at most 254."""
 

@@ -4,11 +4,9 @@ It is made from the schema of ``v1beta1``, so that rules, list types and descrip
 equal. :mod:`lnamespace.model.conversion` converts objects between the two.
 """
 
-from typing import Any
-
-from lnamespace.model.billing import BILLING_LABELS_MAX
-
-Schema = dict[str, Any]
+from lnamespace.model.billing import BILLING_LABELS_MAX, BILLING_TEXTS
+from lnamespace.model.lnamespace import MEMBER_LISTS
+from lnamespace.model.schemas import Schema, validation_rule
 
 VERSION = "v1alpha1"
 DEPRECATION = (
@@ -16,15 +14,11 @@ DEPRECATION = (
     "(expiresAt) and the keys of the bill are fields (billing.costCenter, billing.labels)"
 )
 
-LISTS = ("users", "managers", "sudoers")
-BILLING_FIELDS = ("costCenter", "owner", "team", "environment")
-"""The keys of the flat billing map that are fields in ``v1beta1``; every other is a label."""
-
 
 def spec_schema(newer: Schema) -> Schema:
     """Return the schema of the spec, made from that of ``v1beta1``."""
     properties = newer["properties"]
-    lists = {name: _without_end(properties[name]) for name in LISTS}
+    lists = {name: _without_end(properties[name]) for name in MEMBER_LISTS}
     billing = _billing_schema(properties["billing"]["properties"]["labels"])
     return newer | {"properties": properties | lists | {"billing": billing}}
 
@@ -36,18 +30,18 @@ def _without_end(newer: Schema) -> Schema:
 
 
 def _billing_schema(labels: Schema) -> Schema:
-    fields = ", ".join(f"'{field}'" for field in BILLING_FIELDS)
+    fields = ", ".join(f"'{field}'" for field in BILLING_TEXTS)
     return {
         "type": "object",
         "description": "Who pays for the namespace: costCenter, owner, team and environment, as "
         "in v1beta1. Every other key is one of its billing.labels.",
-        "maxProperties": BILLING_LABELS_MAX + len(BILLING_FIELDS),
+        "maxProperties": BILLING_LABELS_MAX + len(BILLING_TEXTS),
         "additionalProperties": labels["additionalProperties"],
         "x-kubernetes-validations": [
             *labels["x-kubernetes-validations"],
-            {
-                "rule": f"self.filter(key, !(key in [{fields}])).size() <= {BILLING_LABELS_MAX}",
-                "message": f"at most {BILLING_LABELS_MAX} keys besides {', '.join(BILLING_FIELDS)}",
-            },
+            validation_rule(
+                f"self.filter(key, !(key in [{fields}])).size() <= {BILLING_LABELS_MAX}",
+                f"at most {BILLING_LABELS_MAX} keys besides {', '.join(BILLING_TEXTS)}",
+            ),
         ],
     }

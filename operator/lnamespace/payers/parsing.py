@@ -14,12 +14,11 @@ from lnamespace.errors import PayersError
 from lnamespace.files import strict_yaml
 from lnamespace.files.strict_yaml import ErrorHints, StrictYamlError
 from lnamespace.model.billing import (
-    BILLING_LABELS_MAX,
     BILLING_MAX_BYTES,
     BILLING_TEXT_MAX,
     BILLING_TEXTS,
-    BillingText,
     Charge,
+    ChargeFields,
 )
 from lnamespace.model.lnamespace import LABEL_KEY_MAX_LENGTH
 from lnamespace.model.rules import cost_center_problem, text_problem
@@ -35,13 +34,7 @@ _Name = Annotated[str, Meta(max_length=1024)]
 _PROVIDERS = ("CloudIdentity",)
 
 
-class _Fields(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    cost_center: BillingText = ""
-    owner: BillingText = ""
-    team: BillingText = ""
-    environment: BillingText = ""
-    labels: Annotated[dict[_Name, BillingText], Meta(max_length=BILLING_LABELS_MAX)] = {}
-
+class _Fields(ChargeFields, frozen=True, rename="camel", forbid_unknown_fields=True):
     def charge(self) -> Charge:
         return Charge(**msgspec.structs.asdict(self))
 

@@ -8,6 +8,7 @@ from lnamespace.admission.decisions.fields import FieldError
 from lnamespace.admission.decisions.patch import PatchOperation
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model.billing import Charge
+from lnamespace.model.lnamespace import MEMBER_LISTS
 from lnamespace.model.names import Names
 from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers, Requester, requester_of
@@ -51,7 +52,7 @@ class Policy:
     """
 
     names: Names
-    default_lists: tuple[str, ...] = ("users", "managers", "sudoers")
+    default_lists: tuple[str, ...] = MEMBER_LISTS
     never_impersonate: frozenset[str] = frozenset()
     reserved: tuple[str, ...] = RESERVED_NAMES
 

@@ -17,12 +17,11 @@ from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model import v1alpha1
 from lnamespace.model.billing import BILLING_LABELS_MAX, BillingSource
 from lnamespace.model.conversion import annotation_key, restore_unsupported
-from lnamespace.model.lnamespace import LIST_MAX_ITEMS
+from lnamespace.model.lnamespace import LIST_MAX_ITEMS, MEMBER_LISTS
 from lnamespace.model.rules import member_problem, sudoer_problem
 from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
 from lnamespace.payers.refusals import not_inherited, quoted
 
-MEMBER_LISTS = ("users", "managers", "sudoers")
 EDITORS = ("managers", "sudoers")
 
 Json = dict[str, Any]

@@ -14,7 +14,6 @@ from lnamespace.admission.decisions.bounds import null_expiry_errors, size_error
 from lnamespace.admission.decisions.decision import Decision, Policy, ReviewContext
 from lnamespace.admission.decisions.editors import Editors
 from lnamespace.admission.decisions.fields import FieldError, forbidden, invalid, required, too_long
-from lnamespace.admission.decisions.mutation import MEMBER_LISTS
 from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.admission.decisions.warnings import (
     creation_warning,
@@ -24,7 +23,7 @@ from lnamespace.admission.decisions.warnings import (
 from lnamespace.model import lcluster
 from lnamespace.model.conversion import ANNOTATIONS_MAX, free_annotation_bytes
 from lnamespace.model.lcluster import LCluster, tenant_name_problem
-from lnamespace.model.lnamespace import CommonSpec, LNamespace, Spec
+from lnamespace.model.lnamespace import MEMBER_LISTS, CommonSpec, LNamespace, Spec
 from lnamespace.model.rules import member_problem, name_problem, sudoer_problem
 from lnamespace.model.subject import Member, Subject, SubjectKind
 from lnamespace.payers.resolution import BillingRefusal, check_change, resolve

@@ -16,7 +16,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CONFIG_MAP
 from lnamespace.kube.state import ObservedObject
-from lnamespace.model.billing import Provenance
+from lnamespace.model.billing import BILLING_TEXTS, Provenance
 from lnamespace.model.lcluster import INFO, INFO_NAMESPACE, LCluster
 
 Data = dict[str, str]
@@ -92,13 +92,8 @@ def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: Conte
     billing = lcluster.spec.billing
     origin = billing.provenance
     since = origin.effective_at.isoformat() if isinstance(origin, Provenance) else ""
-    payer = {
-        "costCenter": billing.cost_center,
-        "owner": billing.owner,
-        "team": billing.team,
-        "environment": billing.environment,
-        "since": since.replace("+00:00", "Z"),
-    }
+    payer = {key: getattr(billing, name) for key, name in BILLING_TEXTS.items()}
+    payer["since"] = since.replace("+00:00", "Z")
     most = {
         "limits.namespaces": limits.namespaces,
         "limits.customResourceDefinitions": limits.definitions,

@@ -3,6 +3,7 @@
 import argparse
 
 from lnamespace import settings as options
+from lnamespace.ledger.costs.allocation import LINE_PARTS
 from lnamespace.ledger.costs.distribution import RULES
 from lnamespace.model.billing import BILLING_TEXTS
 
@@ -128,8 +129,7 @@ def _add_costs(command: argparse.ArgumentParser) -> None:
         "--by",
         default="",
         metavar="PART,...",
-        help="a row for each cluster, namespace, lcluster, owner, team, environment or day (UTC), "
-        "or for several of these",
+        help=f"a row for each {', '.join(LINE_PARTS)} (UTC), or for several of these",
     )
     command.add_argument(
         "--shared",

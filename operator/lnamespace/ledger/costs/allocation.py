@@ -22,6 +22,8 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from lnamespace.model.billing import BILLING_TEXTS
+
 EXACT = decimal.Context(prec=100, traps=[decimal.InvalidOperation, decimal.Inexact])
 """Arithmetic that raises before it loses a digit."""
 
@@ -121,15 +123,22 @@ class Window(NamedTuple):
 
 _Part = Callable[[Window, Payer, str], tuple[str, ...]]
 
+
+def _text_part(name: str) -> _Part:
+    return lambda _, payer, __: (getattr(payer, name),)
+
+
 LINE_PARTS: Mapping[str, tuple[tuple[str, ...], _Part]] = {
     "cluster": (
         ("project_id", "cluster_location", "cluster_name"),
         lambda window, _, __: window.cluster or ("", "", ""),
     ),
     "namespace": (("namespace",), lambda window, _, __: (window.namespace,)),
-    "owner": (("owner",), lambda _, payer, __: (payer.owner,)),
-    "team": (("team",), lambda _, payer, __: (payer.team,)),
-    "environment": (("environment",), lambda _, payer, __: (payer.environment,)),
+    **{
+        name: ((name,), _text_part(name))
+        for name in BILLING_TEXTS.values()
+        if name != "cost_center"
+    },
     "lcluster": (
         ("lcluster", "lcluster_uid"),
         lambda _, payer, __: (payer.lcluster, payer.lcluster_uid),
