@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import chain
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -315,6 +316,16 @@ def test_every_object_is_labelled_and_owned(lns: LNamespace, conventions: Conven
             assert meta.annotations == {conventions.names.owner_annotation: lns.uid}
         if not (retain and wanted.resource is NAMESPACE):
             assert [owner.uid for owner in meta.owner_references] == [lns.uid]
+
+
+def test_every_label_and_annotation_of_ours_is_managed() -> None:
+    """One that is not managed would be neither changed nor removed again."""
+    texts = {each.name: "a" for each in msgspec.structs.fields(Spec) if each.default == ""}
+    managed = SILVER.managed_metadata
+    for wanted in all_objects(named(msgspec.structs.replace(FULL, **texts)), SILVER):
+        meta = wanted.object.metadata
+        assert {*meta.labels} - {*wanted.labels} <= {MANAGED_BY, *managed.labels}
+        assert {*meta.annotations} <= {*managed.annotations}
 
 
 @given(lnamespaces(), st.permutations(range(5)))

@@ -4,12 +4,13 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.kube.objects import Key
+from lnamespace.kube.objects import Key, Object
 from lnamespace.kube.plan import Action, Create, Delete, Patch, Recreate, build_patch, plan_actions
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import RBAC, Resource
 from lnamespace.kube.state import DesiredObject, ObservedObject
 
 from tests.unit.support import objects as make
@@ -64,6 +65,28 @@ def test_a_binding_to_another_role_is_recreated_because_role_refs_are_immutable(
     cluster, want = Cluster([make.binding(ref="view")]), make.binding(ref="admin")
     (action,) = plan_actions([want], cluster.look)
     assert isinstance(action, Recreate)
+
+
+DIFFERING: dict[str, tuple[DesiredObject, Any]] = {
+    "rules": (make.role(), [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]),
+    "aggregationRule": (make.role(), {"clusterRoleSelectors": []}),
+    "roleRef": (make.binding(), {"apiGroup": RBAC, "kind": "ClusterRole", "name": "other"}),
+    "subjects": (make.binding(), []),
+    "spec": (make.quota(), {"hard": {"pods": "1000000"}}),
+}
+"""An object and another value of one of its fields; a new field of Object needs one here."""
+
+_, _, _, *MANAGED_FIELDS = (each.encode_name for each in msgspec.structs.fields(Object))
+
+
+@pytest.mark.parametrize("field", MANAGED_FIELDS)
+def test_a_difference_in_any_managed_field_is_repaired(field: str) -> None:
+    want, value = DIFFERING[field]
+    cluster = Cluster([want])
+    cluster.shown[place(want)][field] = value
+    (action,) = plan_actions([want], cluster.look)
+    cluster.do(action)
+    assert plan_actions([want], cluster.look) == ()
 
 
 def test_an_undesired_object_at_a_managed_key_is_deleted() -> None:

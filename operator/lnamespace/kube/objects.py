@@ -83,9 +83,8 @@ class Object(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     def manifest(self) -> dict[str, Any]:
         """Return the object as a manifest, its fields in the usual order."""
-        built: dict[str, Any] = msgspec.to_builtins(self)
-        order = ("apiVersion", "kind", "metadata", "rules", "roleRef", "subjects")
-        return {key: built[key] for key in order if key in built}
+        built: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return {"apiVersion": self.api_version, "kind": self.kind} | built
 
 
 Key = tuple[str, str]

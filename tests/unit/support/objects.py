@@ -17,6 +17,7 @@ from lnamespace.kube.resources import (
     CLUSTER_ROLE_BINDING,
     NAMESPACE,
     RBAC,
+    RESOURCE_QUOTA,
     ROLE_BINDING,
     Resource,
 )
@@ -27,6 +28,7 @@ from lnamespace.kube.state import (
     desired_object,
     read_observed,
 )
+from msgspec import Raw
 
 MARKS = ManagedMetadata("lnamespace", ("t.io/tenant",), ("t.io/owner", "t.io/person"))
 OWNER = OwnerReference("u-1", "t.io/v1", "Tenant", "a", controller=True)
@@ -67,6 +69,12 @@ def binding(
         subjects=subjects,
     )
     return desired_object(resource, built, MARKS)
+
+
+def quota(name: str = "q", namespace: str = "a") -> DesiredObject:
+    spec = Raw(b'{"hard":{"pods":"1"}}')
+    built = Object(meta(name, namespace), "v1", "ResourceQuota", spec=spec)
+    return desired_object(RESOURCE_QUOTA, built, MARKS)
 
 
 def served(
