@@ -2,7 +2,6 @@
 
 import pytest
 from lnamespace.admission.decisions.decision import Policy
-from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers
 
 from tests.unit.support.admission import NAMES, context, creation
@@ -11,7 +10,6 @@ from tests.unit.support.admission import NAMES, context, creation
 def test_the_default_policy_matches_the_documentation() -> None:
     policy = Policy(NAMES)
     assert policy.default_lists == ("users", "managers", "sudoers")
-    assert policy.reserved == RESERVED_NAMES
     assert policy.never_impersonate == frozenset()
 
 

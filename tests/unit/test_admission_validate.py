@@ -19,7 +19,6 @@ from lnamespace.payers.entries import Entry, Fallback, Payers
 
 from tests.unit.support.admission import (
     ALICE,
-    NAMES,
     POLICY,
     Json,
     context,
@@ -124,12 +123,6 @@ def test_names_that_break_a_rule_are_refused_in_every_list(
 def test_reserved_names_are_refused(name: str) -> None:
     (told,) = refused(creation(GOOD, name=name))
     assert told.startswith("metadata.name: Invalid value: ")
-
-
-def test_the_platform_team_reserves_more_names() -> None:
-    policy = Policy(NAMES, reserved=("prod-*",))
-    (error,) = validate(creation(GOOD, name="prod-a"), policy, context()).errors
-    assert error.path == "metadata.name"
 
 
 def test_a_sudo_account_cannot_create_an_lnamespace() -> None:

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.access.impersonator import ImpersonatorKey, impersonator_refs
-from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
 from lnamespace.kube.state import read_observed
 from lnamespace.model.subject import Subject, SubjectKind
@@ -134,7 +135,7 @@ async def test_a_revoked_service_account_loses_its_objects_without_a_lookup(desk
 
 def lnamespace(desk: Desk, name: str, **spec: Any) -> None:
     shown = {"metadata": {"name": name, "uid": f"uid-{name}", "generation": 1}, "spec": spec}
-    made = desk.cluster.make(lnamespaces(LAYOUT).path(name), shown)
+    made = desk.cluster.make(lnamespace_resource(LAYOUT.names).path(name), shown)
     desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(made)))
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import kopf
 import msgspec
 import pytest
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.controller import embedded_kopf
 from lnamespace.controller.embedded_kopf import EmbeddedKopf
 from lnamespace.controller.handlers import lnamespace_handlers
-from lnamespace.controller.resource import CachedLNamespace, lnamespaces
+from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.errors import Unreachable, Unreadable
 from lnamespace.kube.reflector import WatchEvent
 from lnamespace.kube.store import Store
@@ -21,7 +22,7 @@ from lnamespace.kube.store import Store
 from tests.unit.support.desk import LAYOUT
 from tests.unit.support.server import DEADLINE
 
-RESOURCE = lnamespaces(LAYOUT)
+RESOURCE = lnamespace_resource(LAYOUT.names)
 
 
 def event(type_: str, name: str, version: int, **spec: Any) -> WatchEvent:

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from lnamespace.access.conventions import Conventions
+from lnamespace.access.conventions import Conventions, lnamespace_resource
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.cache import LNamespaceKey
-from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.errors import ServerFault
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.kube.state import read_observed
@@ -48,14 +48,14 @@ async def other(desk: Desk, name: str, **status: Any) -> str:
     """Another one of alice's."""
     meta = {"name": name, "uid": f"uid-{name}", "generation": 1}
     body = {"metadata": meta, "spec": {"requester": "alice"}, "status": status}
-    shown = desk.cluster.make(lnamespaces(LAYOUT).path(name), body)
+    shown = desk.cluster.make(lnamespace_resource(LAYOUT.names).path(name), body)
     desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(shown)))
     return name
 
 
 def gone(desk: Desk, name: str, *, namespace_too: bool = True) -> None:
     """Somebody deletes it; the watches tell."""
-    desk.cluster.objects.pop(lnamespaces(LAYOUT).path(name))
+    desk.cluster.objects.pop(lnamespace_resource(LAYOUT.names).path(name))
     desk.cluster.version += 1
     desk.cache.lnamespaces.remove(("", name), desk.cluster.version)
     if namespace_too:
@@ -134,7 +134,7 @@ async def test_the_message_does_not_name_namespaces_of_existing_lnamespaces(
     await left(desk, "before")
     meta = {"name": "before", "uid": "uid-before", "generation": 2}
     body = {"metadata": meta, "spec": {"requester": "alice"} | spec, "status": {}}
-    shown = desk.cluster.make(lnamespaces(LAYOUT).path("before"), body)
+    shown = desk.cluster.make(lnamespace_resource(LAYOUT.names).path("before"), body)
     desk.cache.lnamespaces.apply_event(read_lnamespace(msgspec.json.encode(shown)))
     await desk.reconcile()
     assert "1 of 1" in told(desk)

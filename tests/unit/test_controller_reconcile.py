@@ -9,9 +9,10 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
+from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.controller.cache import LNamespaceKey, WorkKey
 from lnamespace.controller.queue import FAILURES_BEFORE_STATUS, RequeueResult
-from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.resources import CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 
 from tests.unit.support.desk import (
@@ -143,7 +144,7 @@ async def test_a_namespace_that_existed_before_is_a_conflict_and_not_changed(des
 async def test_an_lnamespace_with_a_reserved_name_gets_only_its_editors(desk: Desk) -> None:
     meta = {"name": "kube-x", "uid": "u", "resourceVersion": "1"}
     raw = msgspec.json.encode({"metadata": meta, "spec": {"users": [ALICE_ENTRY]}})
-    desk.cluster.make(lnamespaces(LAYOUT).path("kube-x"), {"metadata": meta})
+    desk.cluster.make(lnamespace_resource(LAYOUT.names).path("kube-x"), {"metadata": meta})
     desk.cache.lnamespaces.apply_event(read_lnamespace(raw))
     await desk.tenants.reconcile("kube-x")
     made = {path.rpartition("/")[2] for path in desk.cluster.objects}

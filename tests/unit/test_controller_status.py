@@ -83,7 +83,7 @@ def test_conditions_follow_from_the_reconcile_result(
 
 
 @pytest.mark.parametrize(
-    ("whose", "failures", "unrecorded", "ready", "billing"),
+    ("whose", "failures", "billing_failures", "ready", "billing"),
     [
         (OURS, (), (), READY, RECORDED),
         (OURS, (), (UNREACHABLE,), UNREACHED, UNREACHED),
@@ -100,18 +100,20 @@ def test_conditions_follow_from_the_reconcile_result(
 def test_ready_requires_that_the_charge_is_recorded(
     whose: Ownership,
     failures: Sequence[errors.ClusterError],
-    unrecorded: Sequence[errors.ClusterError],
+    billing_failures: Sequence[errors.ClusterError],
     ready: tuple[str, str],
     billing: tuple[str, str],
 ) -> None:
     told = said(
-        ReconcileResult(whose, NOBODY, failures=tuple(failures), unrecorded=tuple(unrecorded))
+        ReconcileResult(
+            whose, NOBODY, failures=tuple(failures), billing_failures=tuple(billing_failures)
+        )
     )
     assert (told["Ready"], told["BillingRecorded"]) == (ready, billing)
 
 
 def test_a_failed_record_does_not_affect_access_ready() -> None:
-    told = said(ReconcileResult(OURS, NOBODY, unrecorded=(FORBIDDEN,)))
+    told = said(ReconcileResult(OURS, NOBODY, billing_failures=(FORBIDDEN,)))
     assert (told["NamespaceReady"], told["AccessReady"]) == (CREATED, GOOD)
 
 
@@ -129,7 +131,7 @@ def test_the_recorded_generation_never_runs_ahead_of_the_ledger() -> None:
     lns = charged(generation=7, recorded=4)
     assert build_status(lns, ReconcileResult(OURS, NOBODY), NOW).recorded.generation == 7
     for behind in (
-        ReconcileResult(OURS, NOBODY, unrecorded=(UNREACHABLE,)),
+        ReconcileResult(OURS, NOBODY, billing_failures=(UNREACHABLE,)),
         ReconcileResult(ABSENT, NOBODY, failures=(UNREACHABLE,)),
         ReconcileResult(FOREIGN, NOBODY),
         ReconcileResult(OURS, NOBODY, refusal=RESERVED),
@@ -148,9 +150,11 @@ some_failures = st.lists(st.sampled_from([FORBIDDEN, UNREACHABLE]), max_size=2).
 def test_ready_is_true_exactly_when_all_other_conditions_are_true(
     whose: Ownership,
     failures: tuple[errors.ClusterError, ...],
-    unrecorded: tuple[errors.ClusterError, ...],
+    billing_failures: tuple[errors.ClusterError, ...],
 ) -> None:
-    conditions = said(ReconcileResult(whose, NOBODY, failures=failures, unrecorded=unrecorded))
+    conditions = said(
+        ReconcileResult(whose, NOBODY, failures=failures, billing_failures=billing_failures)
+    )
     others = [value for type_, value in conditions.items() if type_ != "Ready"]
     assert (conditions["Ready"][0] == "True") == all(value == "True" for value, _ in others)
 
@@ -200,7 +204,7 @@ def test_messages_stay_short_enough_for_events() -> None:
         ReconcileResult(OURS, active_entries(Spec(users=many), NOW)),
         ReconcileResult(OURS, NOBODY, sudoer_problems=("alice: " + "x" * 5000,)),
         ReconcileResult(OURS, NOBODY, failures=(long,)),
-        ReconcileResult(OURS, NOBODY, unrecorded=(long,)),
+        ReconcileResult(OURS, NOBODY, billing_failures=(long,)),
     ):
         assert all(len(c.message) <= 1024 for c in build_status(LNS, found, NOW).conditions)
 

@@ -130,7 +130,7 @@ class Play:
 @pytest_asyncio.fixture
 async def play(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Play]:
     # Else a few refused watches of a busy machine would be a long outage.
-    monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", DEADLINE)
+    monkeypatch.setattr("lnamespace.kube.reflector._OUTAGE_SECONDS", DEADLINE)
     async with serving() as server:
         yield Play(server)
 
@@ -335,7 +335,7 @@ async def test_an_outage_long_enough_for_a_restore_from_backup_causes_a_relist(
     By the time that we ask it may have passed our place already, by writes of its own: on a busy
     machine an edit of before was missed for ever, for a watch from there tells only what follows.
     """
-    monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", 0.2)
+    monkeypatch.setattr("lnamespace.kube.reflector._OUTAGE_SECONDS", 0.2)
     async with play.running():
         watch = await play.list(*HISTORY)
         await watch.send(event("MODIFIED", "edited", 15), event("DELETED", "deleted", 16))
@@ -351,7 +351,7 @@ async def test_an_outage_long_enough_for_a_restore_from_backup_causes_a_relist(
         await play.let_in_again(watch)
         await watch.send(event("MODIFIED", "edited", reached + 1))
         assert await play.news() == [("edited", reached + 1)]
-        monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", DEADLINE)
+        monkeypatch.setattr("lnamespace.kube.reflector._OUTAGE_SECONDS", DEADLINE)
         watch.cut()
         await play.server.next("GET", watch="true", resourceVersion=str(reached + 1))
 
@@ -360,7 +360,7 @@ async def test_the_reflector_is_unsynced_until_the_relist_after_a_long_outage(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bindings were listed first, and one was deleted as that of an LNamespace that is no more."""
-    monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", 0.2)
+    monkeypatch.setattr("lnamespace.kube.reflector._OUTAGE_SECONDS", 0.2)
     async with play.running() as reflector:
         watch = await play.list(thing("a", 1))
         watch.cut()
@@ -583,7 +583,7 @@ async def test_a_watch_without_events_that_ends_normally_is_no_failure(
     play: Play, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With nothing to tell there is not even a bookmark; the tenth such end waited for long."""
-    monkeypatch.setattr("lnamespace.kube.reflector._LASTING", 0.0)
+    monkeypatch.setattr("lnamespace.kube.reflector._WORKING_SECONDS", 0.0)
     monkeypatch.setattr("lnamespace.kube.reflector._BACKOFF", Backoff(longest=600))
     async with play.running():
         watch = await play.list()
@@ -603,7 +603,7 @@ async def test_an_unexplained_silence_of_the_watch_causes_a_relist(
     silence = aiohttp.ClientTimeout(sock_connect=DEADLINE, sock_read=0.3)
     monkeypatch.setattr("lnamespace.kube.client._WATCH_TIMEOUT", silence)
     monkeypatch.setattr("lnamespace.kube.reflector.WATCH_SECONDS", 0.1)
-    monkeypatch.setattr("lnamespace.kube.reflector._RESTORABLE", 0.2)
+    monkeypatch.setattr("lnamespace.kube.reflector._OUTAGE_SECONDS", 0.2)
     async with play.running():
         watch = await play.list(thing("a", 1))
         await watch.send(b"\n")

@@ -20,7 +20,7 @@ from lnamespace.model.conversion import (
     restore_unsupported,
 )
 from lnamespace.model.crd import build_crd
-from lnamespace.model.lnamespace import LIST_MAX_ITEMS, MEMBER_LISTS, VERSION, decode
+from lnamespace.model.lnamespace import LIST_MAX_ITEMS, MEMBER_LISTS, VERSION, decode_lnamespace
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH
 
@@ -270,7 +270,9 @@ def test_no_annotation_breaks_a_conversion_or_grants_access(lns: Json, text: str
     assert {k: deep[k] for k in BILLING_TEXTS if k in deep} == {
         k: flat[k] for k in BILLING_TEXTS if k in flat
     }
-    decode(msgspec.json.encode({"metadata": {"name": "a"}, "spec": deepcopy(there["spec"])}))
+    decode_lnamespace(
+        msgspec.json.encode({"metadata": {"name": "a"}, "spec": deepcopy(there["spec"])})
+    )
     older(there)
 
 

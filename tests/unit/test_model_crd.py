@@ -14,7 +14,7 @@ from lnamespace.errors import ModelError
 from lnamespace.model import rules
 from lnamespace.model.billing import BILLING_TEXTS
 from lnamespace.model.crd import build_crd
-from lnamespace.model.lnamespace import ENTRIES_MAX, NAME_MAX, decode
+from lnamespace.model.lnamespace import ENTRIES_MAX, NAME_MAX, decode_lnamespace
 from lnamespace.model.names import Names
 from lnamespace.model.subject import NAME_MAX_LENGTH, Member, SubjectKind
 
@@ -189,7 +189,7 @@ def test_the_flat_billing_accepts_only_values_that_the_newer_version_can_hold(
 def test_the_defaults_of_the_schema_equal_those_of_the_types() -> None:
     member = {key: p["default"] for key, p in MEMBER["properties"].items() if "default" in p}
     assert member == {"kind": Member("a").kind, "namespace": Member("a").namespace}
-    read = decode(b'{"metadata": {"name": "a"}, "spec": {}}')
+    read = decode_lnamespace(b'{"metadata": {"name": "a"}, "spec": {}}')
     assert read.spec.deletion_policy == SPEC["properties"]["deletionPolicy"]["default"]
 
 
@@ -282,7 +282,7 @@ def takes(moment: str) -> bool:
 
 def readable(spec: dict[str, Any]) -> bool:
     try:
-        decode(json.dumps({"metadata": {"name": "a"}, "spec": spec}).encode())
+        decode_lnamespace(json.dumps({"metadata": {"name": "a"}, "spec": spec}).encode())
     except ModelError:
         return False
     return True

@@ -14,7 +14,7 @@ from lnamespace.model.lnamespace import (
     LNamespace,
     Metadata,
     Status,
-    decode,
+    decode_lnamespace,
 )
 from lnamespace.model.subject import Member, SubjectKind
 
@@ -26,7 +26,7 @@ def raw(**parts: Any) -> bytes:
 
 
 def test_a_complete_object_is_decoded() -> None:
-    lns = decode(
+    lns = decode_lnamespace(
         json.dumps(
             {
                 "apiVersion": "tenancy.loblaw.digital/v1beta1",
@@ -72,12 +72,12 @@ def test_a_complete_object_is_decoded() -> None:
 
 
 def test_every_field_except_the_name_has_a_default() -> None:
-    assert decode(raw()) == LNamespace(Metadata("team-a"))
-    assert decode(raw(spec={}, status={})) == LNamespace(Metadata("team-a"))
+    assert decode_lnamespace(raw()) == LNamespace(Metadata("team-a"))
+    assert decode_lnamespace(raw(spec={}, status={})) == LNamespace(Metadata("team-a"))
 
 
 def test_fields_of_a_later_version_are_ignored() -> None:
-    lns = decode(
+    lns = decode_lnamespace(
         raw(
             spec={"users": [{"name": "a", "since": "now"}], "quota": {"cpu": 3}},
             status={"mood": "good", "conditions": []},
@@ -110,14 +110,14 @@ def test_fields_of_a_later_version_are_ignored() -> None:
 )
 def test_a_decoding_error_names_the_path_of_the_field(parts: dict[str, Any], path: str) -> None:
     with pytest.raises(ModelError) as error:
-        decode(raw(**parts))
+        decode_lnamespace(raw(**parts))
     assert path in str(error.value)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff", b"{}"])
 def test_malformed_json_is_a_model_error(text: bytes) -> None:
     with pytest.raises(ModelError):
-        decode(text)
+        decode_lnamespace(text)
 
 
 @given(lnamespaces())
@@ -126,9 +126,9 @@ def test_an_encoded_lnamespace_is_decoded_to_the_same_value(lns: LNamespace) -> 
     text = msgspec.json.encode(lns)
     if short:
         with pytest.raises(ModelError):
-            decode(text)
+            decode_lnamespace(text)
     else:
-        assert decode(text) == lns
+        assert decode_lnamespace(text) == lns
 
 
 def test_a_condition_is_found_by_its_type() -> None:

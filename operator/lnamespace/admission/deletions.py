@@ -27,7 +27,7 @@ from lnamespace.kube.resources import Resource
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.endings import pending_deletion
 from lnamespace.ledger.outbox.record import is_billable, pending_records
-from lnamespace.model.lnamespace import LNamespace, decode
+from lnamespace.model.lnamespace import LNamespace, decode_lnamespace
 
 PATIENCE = 2.0
 """Seconds for which a deletion waits at most; the API server waits three for the whole answer."""
@@ -106,7 +106,7 @@ class OutboxDeletions:
 
     async def _get(self, name: str) -> LNamespace | None:
         try:
-            return decode(await self.client.get(self.resource.path(name)))
+            return decode_lnamespace(await self.client.get(self.resource.path(name)))
         except NotFound:
             return None  # Another deletion was first.
 

@@ -18,7 +18,7 @@ from lnamespace.errors import ClusterError, ModelError
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.model.billing import Charge
-from lnamespace.model.lnamespace import LNamespace, decode
+from lnamespace.model.lnamespace import LNamespace, decode_lnamespace
 from lnamespace.model.subject import Member
 from lnamespace.payers.entries import Requester
 
@@ -90,7 +90,7 @@ class ClusterInheritance:
             return NO_HOME
         try:
             async with asyncio.timeout(PATIENCE):
-                found = decode(await self.client.get(self.resource.path(home)))
+                found = decode_lnamespace(await self.client.get(self.resource.path(home)))
         except (ClusterError, ModelError, TimeoutError) as error:
             log.info("no payer to inherit", extra={"error": str(error)})
             return NO_HOME

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
-from lnamespace.access.conventions import Conventions, conventions_of, lcluster_resource
+from lnamespace.access.conventions import (
+    Conventions,
+    conventions_of,
+    lcluster_resource,
+    lnamespace_resource,
+)
 from lnamespace.access.limit import lcluster_limits, lnamespace_limits
 from lnamespace.controller.admission_drift import AdmissionDriftCheck
 from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
@@ -25,7 +30,7 @@ from lnamespace.controller.lclusters.reflectors import LClusterReflector, lclust
 from lnamespace.controller.liveness import Liveness, WatchHealth
 from lnamespace.controller.profiles import Profiles
 from lnamespace.controller.queue import WorkQueue
-from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
+from lnamespace.controller.resource import CachedLNamespace, read_lnamespace
 from lnamespace.errors import ClusterError, LostLease
 from lnamespace.http.probes import Probes
 from lnamespace.kube.client import Client
@@ -131,7 +136,7 @@ class Controller:
         self, conventions: Conventions, on_kopf_start: Callable[[], object]
     ) -> Reflector[CachedLNamespace]:
         """Return the reflector of LNamespaces, whose events go through kopf."""
-        resource, store = lnamespaces(conventions), self._cache.lnamespaces
+        resource, store = lnamespace_resource(conventions.names), self._cache.lnamespaces
         return Reflector(
             self._client,
             resource,
@@ -169,7 +174,7 @@ class Controller:
     async def _step_down(self, election: LeaderElector) -> None:
         """Release the lease for the next leader, but not while a write of ours is under way."""
         if election.leads:
-            await self._client.written()
+            await self._client.wait_for_writes()
         await election.release()
 
     async def _start(self, tasks: asyncio.TaskGroup) -> None:

@@ -38,9 +38,9 @@ from lnamespace.controller.observation import Lifecycle, Observation
 from lnamespace.controller.quota import LimitState
 from lnamespace.controller.status import (
     LIMIT_EXCEEDED,
+    NAMESPACE_TERMINATING,
     NOBODY,
     RESERVED_NAME,
-    TERMINATING,
     Refusal,
 )
 from lnamespace.errors import ClusterError
@@ -253,7 +253,7 @@ def _refusal(observation: Observation) -> Refusal | None:
         case LimitState.WITHIN:
             return None
         case LimitState.TERMINATING:
-            return Refusal(TERMINATING, observation.limit_message)
+            return Refusal(NAMESPACE_TERMINATING, observation.limit_message)
         case LimitState.EXCEEDED:
             return Refusal(LIMIT_EXCEEDED, observation.limit_message)
 

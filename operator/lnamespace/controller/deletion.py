@@ -9,7 +9,7 @@ from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, Del
 from lnamespace.controller.queue import RequeueResult
 from lnamespace.errors import ClusterError
 from lnamespace.kube.resources import NAMESPACE
-from lnamespace.model.rules import RESERVED_NAMES, name_problem
+from lnamespace.model.rules import name_problem
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class DeletionReconciler:
         ownership = determine_ownership(lns, namespace, self.conventions)
         had = ownership in (Ownership.OURS, Ownership.TERMINATING)
         was_ours = had or bool(lns.status.namespace_uid) or lns.uid in self.outbox.recorded
-        reserved = name_problem(lns.name, RESERVED_NAMES + self.reserved)
+        reserved = name_problem(lns.name, self.reserved)
         charged = was_ours or (namespace is None and not reserved)
         if charged and (failures := await self.outbox.record_deletion(deleted)):
             return RequeueResult(failures)

@@ -54,7 +54,7 @@ class Executor:
         if first.changes.actions:
             observation = self.observer.renew(observation)
         grants = decide_grants(observation, first, applied)
-        more, unrecorded = await asyncio.gather(
+        more, billing_failures = await asyncio.gather(
             self._apply(grants.changes), self._record(observation, grants)
         )
         applied += more
@@ -67,7 +67,7 @@ class Executor:
             applied += ApplyResult() if sudo.best_effort else more
             observation = self.observer.renew(observation)
         result = _result(observation, grants, sudo, applied)
-        return replace(result, unrecorded=tuple(unrecorded), done=done)
+        return replace(result, billing_failures=tuple(billing_failures), done=done)
 
     async def _apply(self, changes: Changes) -> ApplyResult:
         """Apply the profile's objects first; if that fails, grant nothing to anybody."""

@@ -7,6 +7,7 @@ owner references.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
 
 from lnamespace.access.conventions import Conventions, SudoLayout
 from lnamespace.access.impersonator import ImpersonatorKey, impersonator_refs, self_impersonator
@@ -23,7 +24,6 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.plan import plan_actions
 from lnamespace.kube.resources import NAMESPACE, ROLE_BINDING, SERVICE_ACCOUNT
 from lnamespace.model.names import SUDOERS_BINDING, USERS_BINDING
-from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Subject, SubjectKind
 
 NEVER = ("kube-*", "lnamespace", "lnamespace-*")
@@ -54,7 +54,7 @@ class Accounts:
             :class:`NoServiceAccount` if it may be created later.
         """
         name, namespace = subject.name, subject.namespace
-        if name_problem(namespace, NEVER):
+        if any(fnmatchcase(namespace, pattern) for pattern in NEVER):
             raise Invalid(f'the ServiceAccounts of namespace "{namespace}" cannot be sudoers')
         found = self.cache.get(NAMESPACE, ("", namespace))
         if found is None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from prometheus_client import Counter as Total
+from prometheus_client import Counter as PrometheusCounter
 from prometheus_client import Gauge
 
 from lnamespace.access.impersonator import ImpersonatorKey
@@ -54,11 +54,13 @@ class Instrumentation:
         self.metrics = metrics or ControllerMetrics.new()
         self.active = False
         self._clock = clock
-        self._created: dict[str, float] = {}
-        self._taken: dict[str, float] = {}
+        self._creations: dict[str, float] = {}
+        """Since when people wait for a new LNamespace, by its UID."""
+        self._revocations: dict[str, float] = {}
+        """Since when somebody is to lose access, by the name of the LNamespace."""
         self._failing: dict[WorkKey, str] = {}
         # Each series is looked up once: to find it by its labels costs more than to count.
-        self._requests: Callable[[str, str, int], Total] = cache(self._requests_of)
+        self._requests: Callable[[str, str, int], PrometheusCounter] = cache(self._requests_of)
         self._seconds = cache(self.metrics.api_seconds.labels)
 
     # --- requests and reconciles
@@ -68,7 +70,7 @@ class Instrumentation:
         self._requests(method, resource_of(path), status).inc()
         self._seconds(_VERBS[method]).observe(seconds)
 
-    def _requests_of(self, method: str, resource: str, status: int) -> Total:
+    def _requests_of(self, method: str, resource: str, status: int) -> PrometheusCounter:
         return self.metrics.api_requests.labels(_VERBS[method], resource, status)
 
     def reconciled(self, key: WorkKey, result: str, seconds: float) -> None:
@@ -90,39 +92,39 @@ class Instrumentation:
             return
         lns, now = known.lns, self._clock()
         if old is None and new is not None and not new.lns.status.conditions:
-            self._created.setdefault(lns.uid, now)
+            self._creations.setdefault(lns.uid, now)
         if old is not None and (new is None or new.lns.uid != old.lns.uid):
-            self._created.pop(old.lns.uid, None)
+            self._creations.pop(old.lns.uid, None)
         if old is not None and _revokes(old, new):
-            self._taken.setdefault(lns.name, now)
+            self._revocations.setdefault(lns.name, now)
         if not self.active and is_ready(lns):
-            self._created.pop(lns.uid, None)
-            self._taken.pop(lns.name, None)
+            self._creations.pop(lns.uid, None)
+            self._revocations.pop(lns.name, None)
 
     def ready(self, lns: LNamespace) -> None:
         """Note that the status says Ready: its creation is complete."""
-        since = self._created.pop(lns.uid, None)
+        since = self._creations.pop(lns.uid, None)
         if since is not None:
             self.metrics.create_to_ready.observe(self._clock() - since)
 
     def refused(self, lns: LNamespace) -> None:
         """Note that the LNamespace is refused: the length of its wait depends on people."""
-        self._created.pop(lns.uid, None)
+        self._creations.pop(lns.uid, None)
 
     def applied(self, name: str, actions: Sequence[Action]) -> None:
         """Note that the actions were applied; with none, another process had applied them."""
-        since = self._taken.pop(name, None)
+        since = self._revocations.pop(name, None)
         if since is not None and actions:
             self.metrics.edit_to_revoked.observe(self._clock() - since)
 
     @property
     def waiting(self) -> tuple[int, int]:
         """Return how many creations and how many revocations are being waited for."""
-        return len(self._created), len(self._taken)
+        return len(self._creations), len(self._revocations)
 
     def forget(self, name: str) -> None:
         """Forget an LNamespace that another controller now reconciles."""
-        self._taken.pop(name, None)
+        self._revocations.pop(name, None)
 
     def repaired(self, actions: Iterable[Action]) -> None:
         """Count actions that repair drift."""

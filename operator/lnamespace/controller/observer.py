@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lnamespace.access import impersonator, profiles
-from lnamespace.access.conventions import Conventions, SudoLayout
+from lnamespace.access.conventions import Conventions, SudoLayout, lnamespace_resource
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.lnamespace import all_grant_refs
 from lnamespace.access.ownership import Ownership
@@ -13,14 +13,14 @@ from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.observation import Lifecycle, Observation, SudoerState, lifecycle_of
 from lnamespace.controller.quota import LimitState
-from lnamespace.controller.resource import CachedLNamespace, lnamespaces, read_lnamespace
+from lnamespace.controller.resource import CachedLNamespace, read_lnamespace
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
 from lnamespace.kube.objects import ObjectRef
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.model.lnamespace import DeletionPolicy, LNamespace
-from lnamespace.model.rules import RESERVED_NAMES, name_problem
+from lnamespace.model.rules import name_problem
 from lnamespace.model.subject import Subject
 
 
@@ -85,7 +85,7 @@ class Observer:
         """Ask the API server for the LNamespace if its Namespace has lost its owner reference."""
         if not seen.orphaned or seen.lns.spec.deletion_policy is DeletionPolicy.RETAIN:
             return seen
-        path = lnamespaces(self.conventions).path(seen.name)
+        path = lnamespace_resource(self.conventions.names).path(seen.name)
         try:
             found = read_lnamespace(await self.client.get(path))
         except NotFound:
@@ -97,7 +97,7 @@ class Observer:
 
     async def _with_limit(self, seen: Observation) -> Observation:
         lns = seen.lns
-        problem = name_problem(lns.name, RESERVED_NAMES + self.reserved)
+        problem = name_problem(lns.name, self.reserved)
         problem = problem or self._reserved_for_lcluster(lns.name)
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)

@@ -17,7 +17,7 @@ from lnamespace.access.limit import RequesterLimits
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.kube.state import ObservedObject
 from lnamespace.model.lnamespace import LNamespace
-from lnamespace.model.rules import RESERVED_NAMES, name_problem
+from lnamespace.model.rules import name_problem
 
 
 class QuotaEntry(NamedTuple):
@@ -54,7 +54,7 @@ class Quota:
         self.limits = limits
         self._conventions = conventions
         self._annotation = conventions.names.requester_annotation
-        self._reserved = RESERVED_NAMES + reserved
+        self._reserved = reserved
         self._wake = wake
         self._entries: dict[str, QuotaEntry] = {}
         self._used: Counter[str] = Counter()

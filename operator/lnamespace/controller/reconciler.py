@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 
-from lnamespace.access.conventions import Conventions
+from lnamespace.access.conventions import Conventions, lnamespace_resource
 from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.cache import Cache
 from lnamespace.controller.decision import decide
@@ -15,7 +15,7 @@ from lnamespace.controller.observer import Observer
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import RequeueResult
 from lnamespace.controller.reporter import Reporter
-from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.controller.status_writer import EventRecorder, StatusWriter
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.client import Client
@@ -66,6 +66,6 @@ class LNamespaceReconciler:
 
     @cached_property
     def _reporter(self) -> Reporter:
-        resource, store = lnamespaces(self.conventions), self.cache.lnamespaces
+        resource, store = lnamespace_resource(self.conventions.names), self.cache.lnamespaces
         writer = StatusWriter(self.client, resource, store, read_lnamespace)
         return Reporter(writer, EventRecorder(self.client, resource), self.instrumentation)

@@ -60,7 +60,7 @@ class Reporter:
                     new = build_status(observation.lns, result, second)
                     failures += await self._write(observation.lns, new)
                 requeue_at = _requeue_at(decision, result)
-                return RequeueResult([*failures, *result.unrecorded], requeue_at)
+                return RequeueResult([*failures, *result.billing_failures], requeue_at)
 
     def _measure(self, observation: Observation, result: ReconcileResult) -> None:
         if observation.lifecycle is Lifecycle.OTHER_CLASS:
@@ -70,7 +70,7 @@ class Reporter:
         if result.done is None:
             return
         self.instrumentation.applied(observation.name, result.done)
-        if observation.lifecycle is Lifecycle.ACTIVE and _was_done(observation.lns, result):
+        if observation.lifecycle is Lifecycle.ACTIVE and _was_in_place(observation.lns, result):
             self.instrumentation.repaired(result.done)
 
     async def _write(self, lns: LNamespace, new: Status) -> list[ClusterError]:
@@ -97,12 +97,12 @@ def _is_worth_writing(result: ReconcileResult, failed_before: int) -> bool:
 
     A person's reconcile that is still running enqueues the LNamespace when it ends.
     """
-    if failures := (*result.profile_failures, *result.failures, *result.unrecorded):
+    if failures := (*result.profile_failures, *result.failures, *result.billing_failures):
         return failed_before >= FAILURES_BEFORE_STATUS or not all(one.retryable for one in failures)
     return bool(result.refusal) or result.sudoers_settled
 
 
-def _was_done(lns: LNamespace, result: ReconcileResult) -> bool:
+def _was_in_place(lns: LNamespace, result: ReconcileResult) -> bool:
     """Return whether the objects were as desired already, by the status."""
     return is_ready(lns) and lns.status.counts == count_entries(result.entries)
 

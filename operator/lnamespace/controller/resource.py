@@ -1,28 +1,21 @@
-"""The LNamespace as an API resource: where it is served, and what is kept of one that is read."""
+"""An LNamespace as stored in the cluster."""
 
 import msgspec
 
-from lnamespace.access.conventions import Conventions, lnamespace_resource
 from lnamespace.errors import ModelError
 from lnamespace.kube import answers
 from lnamespace.kube.objects import Key
-from lnamespace.kube.resources import Resource
 from lnamespace.model.lnamespace import (
     LNamespace,
     Spec,
     Status,
-    decode,
+    decode_lnamespace,
     head_decoder,
 )
 
 
-def lnamespaces(conventions: Conventions) -> Resource:
-    """Return the resource of the LNamespaces of this instance."""
-    return lnamespace_resource(conventions.names)
-
-
 class CachedLNamespace(msgspec.Struct, frozen=True):
-    """An LNamespace as the cluster has it; ``problem`` says why it could not be read."""
+    """An LNamespace as last read; ``problem`` says why it could not be decoded."""
 
     key: Key
     version: int
@@ -53,9 +46,9 @@ _status = msgspec.json.Decoder(Status)
 
 
 def read_lnamespace(raw: bytes | msgspec.Raw) -> CachedLNamespace:
-    """Read an LNamespace; one that breaks its schema has a ``problem``, and is no failure."""
+    """Read an LNamespace; one that breaks its schema has a ``problem`` to report."""
     try:
-        lns, problem = decode(raw), ""
+        lns, problem = decode_lnamespace(raw), ""
     except ModelError as error:
         lns, problem = _without_spec(raw), str(error)
     return CachedLNamespace(

@@ -22,9 +22,10 @@ ACCESS_READY = "AccessReady"
 BILLING_RECORDED = "BillingRecorded"
 
 RESERVED_NAME = "ReservedName"
-BEING_DELETED = "Terminating"
+TERMINATING = "Terminating"
 """The reason of an LNamespace that is being deleted and waits for a finalizer."""
-TERMINATING = "NamespaceTerminating"
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""The reason of an LNamespace whose name a Namespace has that is being deleted."""
 CONFLICT = "Conflict"
 """The reason of an LNamespace whose name is that of another owner's Namespace."""
 LIMIT_EXCEEDED = "LimitExceeded"
@@ -75,7 +76,7 @@ class ReconcileResult:
         Why objects of sudoers cannot be made.
     failures
         The failures, without those of the profile's objects.
-    unrecorded
+    billing_failures
         The failures to create BillingRecords.
     has_profile
         Whether the profile has objects or labels.
@@ -99,7 +100,7 @@ class ReconcileResult:
     sudoers_settled: bool = True
     sudoer_problems: tuple[str, ...] = ()
     failures: tuple[ClusterError, ...] = ()
-    unrecorded: tuple[ClusterError, ...] = ()
+    billing_failures: tuple[ClusterError, ...] = ()
     has_profile: bool = False
     profile_problem: str = ""
     profile_failures: tuple[ClusterError, ...] = ()
@@ -116,7 +117,7 @@ def may_have_waited(status: Status) -> bool:
     if status.namespace_uid:
         return not status.recorded.generation
     condition = status.condition(NAMESPACE_READY)
-    return condition is not None and condition.reason in (TERMINATING, CONFLICT)
+    return condition is not None and condition.reason in (NAMESPACE_TERMINATING, CONFLICT)
 
 
 def namespace_ready_since(status: Status) -> datetime | None:
@@ -174,7 +175,7 @@ def build_terminating_status(
     """
     finalizers = ", ".join(lns.metadata.finalizers) or "none"
     message = f"It is being deleted: it goes with the last of its finalizers ({finalizers})."
-    verdict = Verdict(False, BEING_DELETED, message[:1024])
+    verdict = Verdict(False, TERMINATING, message[:1024])
     access = (
         failed_verdict(tuple(failures), "Access could not be taken away") if failures else verdict
     )
@@ -213,13 +214,13 @@ def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
         case Ownership.TERMINATING:
             return Verdict(
                 False,
-                TERMINATING,
+                NAMESPACE_TERMINATING,
                 "The namespace is being deleted; it is made anew when it is gone.",
             )
         case Ownership.PREDECESSOR:
             return Verdict(
                 False,
-                TERMINATING,
+                NAMESPACE_TERMINATING,
                 "An earlier namespace of this name is not gone yet; Kubernetes is to delete it.",
             )
         case Ownership.FOREIGN:
@@ -269,8 +270,8 @@ def _access(result: ReconcileResult) -> Verdict:
 def _billing(result: ReconcileResult) -> Verdict:
     if result.ownership not in (Ownership.OURS, Ownership.TERMINATING):
         return Verdict(False, "NamespaceNotReady", "There is nothing to pay for yet.")
-    if result.unrecorded:
-        return failed_verdict(result.unrecorded, "Who pays could not be recorded")
+    if result.billing_failures:
+        return failed_verdict(result.billing_failures, "Who pays could not be recorded")
     return Verdict(True, "Recorded", "Who pays is recorded for the ledger.")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from lnamespace.controller.status import BEING_DELETED, LIMIT_EXCEEDED, READY
+from lnamespace.controller.status import LIMIT_EXCEEDED, READY, TERMINATING
 from lnamespace.errors import ClusterError, NotFound
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import DEFAULT_NAMESPACE, EVENT, Resource
@@ -111,7 +111,7 @@ class EventRecorder:
         before, after = lns.status.condition(READY), new.condition(READY)
         if after is None or (before and before.reason == after.reason):
             return
-        if after.reason in (LIMIT_EXCEEDED, BEING_DELETED):
+        if after.reason in (LIMIT_EXCEEDED, TERMINATING):
             return  # There may be thousands, and the user who made or deleted them saw it.
         if after.status == "True" and (before is None or before.status == "True"):
             return

@@ -35,8 +35,8 @@ _READ_TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=5, sock_read=30)
 """For reads, the longest pause between two chunks: a page of a list may be large, and the network
 slow. The API server itself gives up after 60 s."""
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=90)
-"""The connection of a watch that is silent for longer is dead: the server was asked to end it
-before."""
+"""A watch that is silent for longer has lost its connection: the API server was asked to end the
+watch before."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class _Request:
 
 
 class _InFlight:
-    """The requests that go on to their end although nobody waits for their answers any more."""
+    """Requests that go on to their end, also when their callers are cancelled."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[bytes]] = set()
@@ -87,7 +87,7 @@ class _InFlight:
         return await asyncio.shield(task)
 
     async def ended(self) -> None:
-        """Wait until no write is under way; each ends by its own time-out at the latest."""
+        """Wait until no request is under way; each ends by its own time-out at the latest."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -133,7 +133,7 @@ class Client:
         """Return the same connection for a process that may lose the right to write.
 
         ``fence`` is called before each write and returns the seconds that it may take, or raises.
-        A write that was sent goes on when its caller is cancelled: see :meth:`written`.
+        A write that was sent goes on when its caller is cancelled: see :meth:`wait_for_writes`.
         """
         twin = copy.copy(self)
         twin.fence = fence
@@ -167,7 +167,7 @@ class Client:
         twin.observer = observer
         return twin
 
-    async def written(self) -> None:
+    async def wait_for_writes(self) -> None:
         """Wait until no fenced write is under way.
 
         The API server may carry out a write all the same whose connection was cut, perhaps after
@@ -239,8 +239,8 @@ class Client:
         try:
             async with await self._send(request) as response:
                 if response.status != 200:
-                    patience = response.headers.get("Retry-After", "")
-                    raise error_of(response.status, await response.read(), patience)
+                    retry_after = response.headers.get("Retry-After", "")
+                    raise error_of(response.status, await response.read(), retry_after)
                 yield _lines(response.content)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unreachable(f"watch interrupted: {error!r}") from error
@@ -255,8 +255,8 @@ class Client:
             async with await self._send(request) as response:
                 answer = await _read(response, request.longest)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            told = f"{request.method} {request.path}: {error or type(error).__name__}"
-            raise errors.Unreachable(told) from error
+            message = f"{request.method} {request.path}: {error or type(error).__name__}"
+            raise errors.Unreachable(message) from error
         if response.status >= 300:
             if request.content_type == JSON_PATCH and does_not_apply(response.status, answer):
                 raise errors.Conflict("not as the patch assumes", status=response.status)

@@ -38,14 +38,14 @@ A kind that does not change may have no event for hours, not even a bookmark. A 
 good order shows that the connection lives, so it must end before the client gives up a silent one.
 """
 _BACKOFF = Backoff(longest=5.0)
-_PATIENCE = 3
+_REFUSALS_BEFORE_LIST = 3
 """Refusals of a watch in a row after which the client lists again."""
-_SPREAD = (0.75, 1.25)
-"""The random factors of that time, so that watches do not all end in the same second."""
-_RESTORABLE = 1.0
+_JITTER = (0.75, 1.25)
+"""The random factors of :data:`WATCH_SECONDS`: not all watches end in the same second."""
+_OUTAGE_SECONDS = 1.0
 """Seconds without the API server after which the cluster may have been restored from a backup: no
 API server may run during that, and one takes longer than this to start."""
-_LASTING = 5.0
+_WORKING_SECONDS = 5.0
 """Seconds after which a watch that ends has not failed, though it may have sent nothing."""
 
 log = logging.getLogger(__name__)
@@ -152,12 +152,12 @@ class Reflector(Generic[T]):
         self._params = {"labelSelector": selector} if selector else {}
         self._failed = failed
         self._recovered = recovered
-        self._ails = False
+        self._failing = False
         self._down_since = math.inf
-        self._let_in = math.inf
+        self._watching_since = math.inf
         self._version = 0
         self._newest = 0
-        """The resource version of our watch when it was last lost."""
+        """The newest resource version before the last list, which shows whether time went back."""
         self._page_size = PageSize()
         self.resource = resource
         self.activity = WatchActivity()
@@ -174,7 +174,7 @@ class Reflector(Generic[T]):
         failures = 0
         while True:
             before = self._version
-            self._let_in = math.inf
+            self._watching_since = math.inf
             self.activity.note(answered=False)
             try:
                 if not before or self._may_be_restored():
@@ -184,40 +184,41 @@ class Reflector(Generic[T]):
                     before = min(before, self._version)
                 await self._watch()
             except ClusterError as error:
-                self._note(error, _lost(error, failures))
+                self._note(error, _must_list(error, failures))
                 await asyncio.sleep(error.retry_after)
             # A watch worked if it sent anything, or lasted without anything to send. After any
             # other one there must be a pause.
-            worked = self._version > before or time.monotonic() - self._let_in > _LASTING
+            lasted = time.monotonic() - self._watching_since > _WORKING_SECONDS
+            worked = lasted or self._version > before
             failures = 0 if worked else failures + 1
             await asyncio.sleep(_BACKOFF.delay(failures))
 
-    def _note(self, error: ClusterError, lost: bool) -> None:
-        """Note a failure; ``lost`` means that the next watch cannot begin where this one ended."""
-        self._ails = True
+    def _note(self, error: ClusterError, must_list: bool) -> None:
+        """Note a failure, after which the client lists or watches again."""
+        self._failing = True
         if not isinstance(error, Throttled):
-            self._down_since = min(self._down_since, self._last_answer())
+            self._down_since = min(self._down_since, self._outage_start())
         self._failed(self.resource.plural)
         # An install changes the CustomResourceDefinition after we start, and the watch ends once.
-        usual = lost and isinstance(error, Expired) and not self._newest
+        usual = must_list and isinstance(error, Expired) and not self._newest
         log.log(
             logging.INFO if usual else logging.WARNING,
-            "listing again" if lost else "watch failed",
+            "listing again" if must_list else "watch failed",
             extra=self._about(error),
         )
-        if lost:
+        if must_list:
             self._newest = max(self._newest, self._version)
             self._version = 0
-        if lost or self._may_be_restored():
+        if must_list or self._may_be_restored():
             # After a restore from a backup another kind may be listed before this one. RoleBindings
             # were: one was deleted because its LNamespace, which the restore had brought back, was
             # still missing in this store. So nothing is decided by the store until it is listed.
             self.synced.clear()
 
-    def _last_answer(self) -> float:
-        """Return since when the API server may be down: now, unless it has long been silent."""
+    def _outage_start(self) -> float:
+        """Return since when the API server may be down: now, unless it was silent for long."""
         now, answered_at = time.monotonic(), self.activity.answered_at
-        return answered_at if now - answered_at > WATCH_SECONDS * _SPREAD[1] else now
+        return answered_at if now - answered_at > WATCH_SECONDS * _JITTER[1] else now
 
     def _may_be_restored(self) -> bool:
         """Return whether the API server was down for long enough to have been restored.
@@ -227,7 +228,7 @@ class Reflector(Generic[T]):
         If new writes have taken it past that version already, no resource version shows that it
         was restored.
         """
-        return time.monotonic() - self._down_since > _RESTORABLE
+        return time.monotonic() - self._down_since > _OUTAGE_SECONDS
 
     async def relist(self) -> None:
         """List beside the watch; every write before the call is in the store afterwards."""
@@ -274,14 +275,14 @@ class Reflector(Generic[T]):
     async def _watch(self) -> None:
         params = self._params | {
             "resourceVersion": str(self._version),
-            "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(*_SPREAD))),
+            "timeoutSeconds": str(int(WATCH_SECONDS * random.uniform(*_JITTER))),
         }
         async with self._client.watch(self.resource.path(), **params) as lines:
             self.activity.note(answered=True)
-            self._let_in = time.monotonic()
+            self._watching_since = time.monotonic()
             self._down_since = math.inf
-            if self._ails:
-                self._ails = False
+            if self._failing:
+                self._failing = False
                 self._recovered()
             if self._handler:
                 await self._handler.handle(self._new_events(lines))
@@ -323,7 +324,7 @@ class Reflector(Generic[T]):
         return {"resource": self.resource.plural, "error": str(error)}
 
 
-def _lost(error: ClusterError, failures: int) -> bool:
+def _must_list(error: ClusterError, failures: int) -> bool:
     """Return whether to list again instead of a further watch from the same resource version.
 
     Such a watch might be refused for ever (a kind that is gone, an event that cannot be read),
@@ -331,4 +332,4 @@ def _lost(error: ClusterError, failures: int) -> bool:
     """
     if isinstance(error, Unreachable | Throttled):
         return False
-    return isinstance(error, Expired | NotFound | Unreadable) or failures >= _PATIENCE
+    return isinstance(error, Expired | NotFound | Unreadable) or failures >= _REFUSALS_BEFORE_LIST

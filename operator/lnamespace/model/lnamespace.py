@@ -258,7 +258,7 @@ head_decoder = msgspec.json.Decoder(UndecodedHead)
 _decoder = msgspec.json.Decoder(LNamespace)
 
 
-def decode(raw: bytes | msgspec.Raw) -> LNamespace:
+def decode_lnamespace(raw: bytes | msgspec.Raw) -> LNamespace:
     """Read an LNamespace from JSON.
 
     Raises

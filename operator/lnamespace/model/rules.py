@@ -27,15 +27,14 @@ RESERVED_NAMES = ("default", "kube-*", "openshift", "openshift-*", "lnamespace",
 TIMESTAMP = r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
 """A time with its zone; the API server's date-time also takes offsets that do not exist."""
 
+_CLOCK = r"T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
 MOMENT = (
     r"2\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)"
-    r"|02-(0[1-9]|1\d|2[0-8]))T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
-    r"(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
-    r"|2(000|400|800|\d(0[48]|[2468][048]|[13579][26]))-02-29"
-    r"T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)"
+    rf"|02-(0[1-9]|1\d|2[0-8])){_CLOCK}"
+    rf"|2(000|400|800|\d(0[48]|[2468][048]|[13579][26]))-02-29{_CLOCK}"
 )
-"""The same with valid days only, for a rule with a readable message: the API server's check of
-dates answers with a regular expression."""
+"""The same with valid days and hours only, for a rule with a readable message: the API server's
+check of dates answers with a regular expression."""
 
 MOMENT_PROBLEM = (
     "must be a time with its zone of the years 2000 to 2999, such as 2030-01-31T17:00:00Z or "
@@ -99,11 +98,11 @@ _SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COP
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def name_problem(name: str, reserved: tuple[str, ...] = RESERVED_NAMES) -> str | None:
-    """Return why no namespace may have this name, or None."""
+def name_problem(name: str, further_reserved: tuple[str, ...] = ()) -> str | None:
+    """Return why no LNamespace may have this name, or None."""
     if not _is_label(name):
         return "must be a DNS label of at most 63 characters"
-    if any(fnmatchcase(name, pattern) for pattern in reserved):
+    if any(fnmatchcase(name, each) for each in (*RESERVED_NAMES, *further_reserved)):
         return f'"{name}" is reserved'
     return None
 
@@ -117,7 +116,7 @@ def member_problem(member: Member) -> str | None:
         if _is_label(subject.namespace) and _is_subdomain(subject.name):
             return None
         return "a ServiceAccount needs a namespace and a name, both as Kubernetes spells them"
-    return _name_problem(member.name)
+    return _person_problem(member.name)
 
 
 def sudoer_problem(member: Member) -> str | None:
@@ -175,7 +174,7 @@ def _is_subdomain(text: str) -> bool:
     return len(text) <= DNS_SUBDOMAIN_MAX_LENGTH and re.fullmatch(DNS_SUBDOMAIN, text) is not None
 
 
-def _name_problem(name: str) -> str | None:
+def _person_problem(name: str) -> str | None:
     if _has_invisible(name):
         return INVISIBLE_PROBLEM
     if not name or name != name.strip():

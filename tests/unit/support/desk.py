@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from lnamespace.access.conventions import Conventions
+from lnamespace.access.conventions import Conventions, lnamespace_resource
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
@@ -17,7 +17,7 @@ from lnamespace.controller.impersonator import Accounts, ImpersonatorReconciler
 from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
 from lnamespace.controller.queue import RequeueResult, WorkQueue
 from lnamespace.controller.reconciler import LNamespaceReconciler
-from lnamespace.controller.resource import lnamespaces, read_lnamespace
+from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.resources import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, NAMESPACE, ROLE_BINDING
 from lnamespace.kube.state import read_observed
@@ -30,7 +30,7 @@ from tests.unit.support.strategies import NOW
 
 LAYOUT = Conventions()
 NAMES = LAYOUT.names
-LNS = lnamespaces(LAYOUT).path("team-a")
+LNS = lnamespace_resource(LAYOUT.names).path("team-a")
 SPACE = NAMESPACE.path("team-a")
 USERS = ROLE_BINDING.path("lnamespace-users", "team-a")
 SUDOERS = ROLE_BINDING.path("lnamespace-sudoers", "team-a")

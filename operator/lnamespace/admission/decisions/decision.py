@@ -10,7 +10,6 @@ from lnamespace.admission.decisions.review import AdmissionRequest
 from lnamespace.model.billing import Charge
 from lnamespace.model.lnamespace import MEMBER_LISTS
 from lnamespace.model.names import Names
-from lnamespace.model.rules import RESERVED_NAMES
 from lnamespace.payers.entries import Payers, Requester, requester_of
 
 
@@ -47,14 +46,11 @@ class Policy:
         The lists that a requester is put into whose LNamespace names nobody.
     never_impersonate
         The users for whom no impersonator is ever made.
-    reserved
-        Shell patterns of names that no LNamespace may have.
     """
 
     names: Names
     default_lists: tuple[str, ...] = MEMBER_LISTS
     never_impersonate: frozenset[str] = frozenset()
-    reserved: tuple[str, ...] = RESERVED_NAMES
 
 
 @dataclass(frozen=True)

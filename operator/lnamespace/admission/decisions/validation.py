@@ -44,7 +44,7 @@ def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) 
     limit = tuple(_limit(request, context))
     errors = (
         *limit,
-        *_name(new, request, policy, context),
+        *_name(new, request, context),
         *_requester(new.spec, before, request, policy),
         *_account(new.spec, before, request, context),
         *_members(new.spec, before),
@@ -101,13 +101,10 @@ def _limit(request: AdmissionRequest, context: ReviewContext) -> Iterator[FieldE
 
 
 def _name(
-    new: LNamespace | LCluster, request: AdmissionRequest, policy: Policy, context: ReviewContext
+    new: LNamespace | LCluster, request: AdmissionRequest, context: ReviewContext
 ) -> Iterator[FieldError]:
-    if isinstance(new, LCluster):
-        problem = tenant_name_problem(new.name)
-    else:
-        problem = name_problem(new.name, policy.reserved)
-    problem = problem or context.name_conflict
+    problem_of = tenant_name_problem if isinstance(new, LCluster) else name_problem
+    problem = problem_of(new.name) or context.name_conflict
     if problem and request.operation == "CREATE":
         yield invalid("metadata.name", new.name, problem)
 

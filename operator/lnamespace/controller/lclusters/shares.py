@@ -15,8 +15,8 @@ A controller that takes over after a crash continues from the written state.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-IN_ADVANCE = 10
-"""The divisor of a total: a namespace has this part in advance while so much is free."""
+_ADVANCE_DIVISOR = 10
+"""A namespace gets a tenth of each total in advance, while so much is free."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def is_scarce(total: int, limit: int, used: int) -> bool:
 
 
 def _advance(total: int) -> int:
-    return max(total // IN_ADVANCE, 1)
+    return max(total // _ADVANCE_DIVISOR, 1)
 
 
 def _feasible(total: int, found: Allocations) -> Iterator[str]:

@@ -12,9 +12,9 @@ from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.observation import LClusterObservation
 from lnamespace.controller.status import (
     ACCESS_READY,
-    BEING_DELETED,
     BILLING_RECORDED,
     CONFLICT,
+    NAMESPACE_TERMINATING,
     NOBODY,
     READY,
     TERMINATING,
@@ -120,7 +120,7 @@ def build_terminating_lcluster_status(
     """Return the status of an LCluster that is being deleted."""
     lcluster = observation.lcluster
     message = f"It is being deleted. There is still: {first_names(result.remaining) or 'nothing'}."
-    verdict = Verdict(False, BEING_DELETED, message[:1024])
+    verdict = Verdict(False, TERMINATING, message[:1024])
     if result.failures:
         verdict = failed_verdict(result.failures, "Not everything could be deleted")
     return msgspec.structs.replace(
@@ -151,7 +151,7 @@ def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Ver
         found.terminating for found in own.values() if found.key[1] in lcluster.system_namespaces
     ):
         message = "A namespace that every cluster has is being deleted; it is made anew then."
-        return Verdict(False, TERMINATING, message)
+        return Verdict(False, NAMESPACE_TERMINATING, message)
     missing = [name for name in lcluster.system_namespaces if name not in own]
     if missing:
         return failed_verdict(result.failures, f"Not all namespaces exist ({first_names(missing)})")

@@ -26,7 +26,7 @@ from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.ledger.outbox.endings import pending_deletion
 from lnamespace.ledger.outbox.record import BillingRecord, is_billable, pending_records
 from lnamespace.ledger.publisher.pending_deletions import PendingDeletions
-from lnamespace.model.lnamespace import LNamespace, Metadata, decode, head_decoder
+from lnamespace.model.lnamespace import LNamespace, Metadata, decode_lnamespace, head_decoder
 from lnamespace.model.names import Names
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def decode_watched(raw: bytes | msgspec.Raw) -> WatchedLNamespace:
         Not even the metadata can be read.
     """
     try:
-        lns = decode(raw)
+        lns = decode_lnamespace(raw)
     except ModelError:
         lns = LNamespace(answers.decode(head_decoder, raw).metadata)
     return WatchedLNamespace(("", lns.name), answers.version_of(lns.metadata.resource_version), lns)

@@ -32,7 +32,7 @@ from lnamespace.ledger.publisher.comparison import (
 )
 from lnamespace.ledger.publisher.pending_deletions import namespace_exists, namespace_remains
 from lnamespace.model.lcluster import decode_lcluster
-from lnamespace.model.lnamespace import LNamespace, decode, head_decoder
+from lnamespace.model.lnamespace import LNamespace, decode_lnamespace, head_decoder
 from lnamespace.model.names import Names
 from lnamespace.settings import Settings
 
@@ -86,7 +86,7 @@ async def list_cluster(client: Client, names: Names) -> ClusterState:
     async for raw in list_objects(client, lnamespace_resource(names)):
         uids.add(answers.decode(head_decoder, raw).metadata.uid)
         try:
-            readable.append(decode(raw))
+            readable.append(decode_lnamespace(raw))
         except ModelError as error:
             log.warning("an LNamespace cannot be read", extra={"error": str(error)})
     async for lns in _tenant_namespaces(client, names):
