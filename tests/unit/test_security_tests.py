@@ -7,7 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "security-tests.md"
-PAGES = (PAGE, ROOT / "docs" / "what-it-showed.md")
+PAGES = (
+    PAGE,
+    ROOT / "docs" / "what-it-showed.md",
+    ROOT / "docs" / "decisions" / "0071-defects-and-their-tests.md",
+)
 PITFALLS = 40
 
 
