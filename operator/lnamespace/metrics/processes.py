@@ -1,6 +1,6 @@
 """The metrics of every process by its name, and the tables of docs/metrics.md."""
 
-from lnamespace.metrics.base import ProcessMetrics
+from lnamespace.metrics.base import Metric, ProcessMetrics
 from lnamespace.metrics.controller import ControllerMetrics
 from lnamespace.metrics.gateway import GatewayMetrics
 from lnamespace.metrics.ledger import LedgerMetrics
@@ -16,13 +16,18 @@ PROCESSES: dict[str, type[ProcessMetrics]] = {
 
 def documented() -> str:
     """Return the tables of docs/metrics.md."""
-    return "\n".join(f"### {name}\n\n{_table(each)}" for name, each in PROCESSES.items())
+    common = ProcessMetrics.all()
+    tables = {"every process": common} | {
+        name: tuple(one for one in each.all() if one not in common)
+        for name, each in PROCESSES.items()
+    }
+    return "\n".join(f"### {name}\n\n{_table(metrics)}" for name, metrics in tables.items())
 
 
-def _table(process: type[ProcessMetrics]) -> str:
+def _table(metrics: tuple[Metric, ...]) -> str:
     rows = [
         f"| `{one.exposed_name}` | {one.kind.__name__.lower()} | "
         f"{', '.join(f'`{label}`' for label in one.definition.labels)} | {one.definition.help} |"
-        for one in process.all()
+        for one in metrics
     ]
     return "\n".join(["| name | type | labels | |", "|---|---|---|---|", *rows, ""])
