@@ -13,7 +13,7 @@ from lnamespace.errors import ClusterError
 from lnamespace.gateway.discovery.documents import fetch
 from lnamespace.gateway.discovery.paths import DiscoveryDocuments, DocumentAnswer, DocumentRequest
 from lnamespace.gateway.upstream.requests import Upstream
-from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.upstream import UpstreamPool
 from lnamespace.kube.connection import Access, connect
 from lnamespace.translate.discovery.openapi_v2_protobuf import CONTENT_TYPE
 from lnamespace.translate.discovery.published import Published
@@ -59,8 +59,7 @@ class Reader:
 @asynccontextmanager
 async def reader(kubeconfig: Path) -> AsyncIterator[Reader]:
     async with connect(Access(str(kubeconfig), "")) as client:
-        target = client.target()
-        address = UpstreamAddress(target.host, target.port, target.context, target.server_name)
+        address = client.address()
         upstream = Upstream(UpstreamPool(address), client.token)
         try:
             yield Reader(upstream)

@@ -12,7 +12,8 @@ from lnamespace.http.flow import PART
 from lnamespace.http.limits import ServerLimits
 from lnamespace.http.messages import encode_request_head
 from lnamespace.http.server import HttpServer
-from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.upstream import UpstreamPool
+from lnamespace.kube.client import ApiServerAddress
 from lnamespace.runtime.addresses import Address
 
 from tests.unit.support.server import DEADLINE
@@ -52,7 +53,7 @@ async def exchange_raw(port: int, sent: bytes) -> bytes:
 
 async def test_requests_on_one_connection_are_answered_in_order() -> None:
     async with serving() as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         for number in range(3):
             response = await pool.send("POST", f"/{number}", (), b"x" * number)
             assert await response.read() == f"POST /{number} ".encode() + b"x" * number
@@ -321,7 +322,7 @@ async def test_an_unread_body_pauses_its_sender() -> None:
         await exchange.end()
 
     async with serving(flood) as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         response = await pool.send("GET", "/", ())
         for _ in range(50):
             await asyncio.sleep(0)
@@ -408,7 +409,7 @@ async def test_other_tasks_run_while_a_long_body_is_sent() -> None:
             ran += 1
 
     async with serving() as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         other = asyncio.create_task(short())
         async with asyncio.timeout(DEADLINE):
             response = await pool.send("POST", "/", (), body)
@@ -434,7 +435,7 @@ def test_a_header_with_a_line_break_is_refused() -> None:
 
 async def test_closing_an_answer_twice_does_not_affect_the_next_answer() -> None:
     async with serving() as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         first = await pool.send("GET", "/first", ())
         assert await first.read() == b"GET /first "
         first.close()
@@ -453,7 +454,7 @@ async def long_or_short(exchange: Exchange) -> None:
 
 async def test_the_connection_of_a_cancelled_read_is_closed() -> None:
     async with serving(long_or_short) as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         response = await pool.send("GET", "/8000000", ())
         connection = response._connection  # noqa: SLF001
         reading = asyncio.create_task(response.read())
@@ -467,7 +468,7 @@ async def test_the_connection_of_a_cancelled_read_is_closed() -> None:
 
 async def test_a_connection_paused_by_an_unread_answer_is_not_reused() -> None:
     async with serving(long_or_short) as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         response = await pool.send("GET", "/1", ())
         assert await response._chunks.take() == b"x"  # noqa: SLF001
         # As the last bytes of an answer do that are more than wait for a reader.
@@ -514,7 +515,7 @@ async def test_keepalive_is_set_on_both_ends_of_a_connection() -> None:
         await echo(exchange)
 
     async with serving(look) as port:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
         response = await pool.send("GET", "/", ())
         opened = response._connection.transport.get_extra_info("socket")  # noqa: SLF001
         assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
@@ -539,7 +540,7 @@ async def answering(*answers: bytes) -> AsyncIterator[UpstreamPool]:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", server.sockets[0].getsockname()[1], None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", server.sockets[0].getsockname()[1], None))
         yield pool
         pool.close()
 

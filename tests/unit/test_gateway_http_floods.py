@@ -18,7 +18,8 @@ from lnamespace.http.exchange import Exchange
 from lnamespace.http.flow import Chunks
 from lnamespace.http.limits import ServerLimits, raise_open_files
 from lnamespace.http.server import HttpServer
-from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.upstream import UpstreamPool
+from lnamespace.kube.client import ApiServerAddress
 from lnamespace.runtime.addresses import Address
 
 from tests.e2e.support.gateway import make_certificates
@@ -158,7 +159,7 @@ async def test_the_memory_of_a_discarded_answer_is_freed_without_garbage_collect
     gc.disable()
     try:
         async with serving(ServerLimits(finish=0.1)) as (_, port):
-            pool = UpstreamPool(UpstreamAddress("127.0.0.1", port, None))
+            pool = UpstreamPool(ApiServerAddress("127.0.0.1", port, None))
             response = await pool.send("GET", "/long", ())
             unwanted = weakref.ref(response)
             await response.take()
@@ -272,7 +273,7 @@ async def test_an_answer_whose_head_does_not_end_is_not_read_on() -> None:
 
     server = await asyncio.start_server(endless, "127.0.0.1", 0)
     async with server:
-        pool = UpstreamPool(UpstreamAddress("127.0.0.1", server.sockets[0].getsockname()[1], None))
+        pool = UpstreamPool(ApiServerAddress("127.0.0.1", server.sockets[0].getsockname()[1], None))
         with pytest.raises(Unreachable):
             async with asyncio.timeout(DEADLINE):
                 await pool.send("GET", "/proxy", ())

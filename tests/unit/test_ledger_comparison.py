@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lnamespace.ledger.database.table import ClusterIdentity, Row, to_row
+from lnamespace.ledger.database.table import ClusterIdentity, Row, labels_of, to_row
 from lnamespace.ledger.outbox.endings import deletion, pending_deletion
 from lnamespace.ledger.outbox.record import CORRECTION, pending_records, unseen_change
 from lnamespace.ledger.publisher.comparison import (
     ClusterState,
     Differences,
     find_differences,
-    labels_of,
     rows_of_cluster,
     rows_of_other_names,
     withhold_excess,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from itertools import pairwise
 from random import Random
 
@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.ledger.costs.allocation import (
+    EXACT,
     FOREVER,
     LINE_PARTS,
     Charging,
     Key,
     Line,
     PaidInterval,
+    PaidIntervals,
     Payer,
+    Tally,
     Totals,
-    charge,
     divide_amount,
     microseconds,
 )
@@ -69,6 +71,16 @@ def line(cost: str, name: str = "a", start: float = 0, hours: float = 1) -> Line
 
 def span(start: float, end: float, cost_center: str) -> PaidInterval:
     return PaidInterval(START + int(start * HOUR), START + int(end * HOUR), Payer(cost_center))
+
+
+def charge(
+    lines: Sequence[Line], intervals: PaidIntervals, charging: Charging | None = None
+) -> Totals:
+    tally = Tally(charging or Charging(), intervals)
+    with localcontext(EXACT):
+        for each in lines:
+            tally.add(each)
+        return tally.totals()
 
 
 def totals(

@@ -11,7 +11,7 @@ its own, and so would every namespace created from it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, SubjectKind, subject_of_username
 from lnamespace.runtime.texts import first_names
 from lnamespace.settings import Settings
 
@@ -43,9 +43,10 @@ class RequesterLimits:
 
     def account(self, requester: str) -> str:
         """Return the account of a requester: a user, or all ServiceAccounts of a namespace."""
-        if requester in self.exceptions or not requester.startswith(SERVICE_ACCOUNT_PREFIX):
+        subject = subject_of_username(requester)
+        if requester in self.exceptions or subject.kind is not SubjectKind.SERVICE_ACCOUNT:
             return requester
-        return _NAMESPACE_GROUP + requester.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
+        return _NAMESPACE_GROUP + subject.namespace
 
     def depends_on_namespace(self, requester: str) -> bool:
         """Return whether the Namespace of a ServiceAccount decides to which account it counts."""

@@ -27,7 +27,7 @@ from lnamespace.kube.resources import NAMESPACE, Resource
 from lnamespace.kube.store import Store
 from lnamespace.model.lcluster import decode_lcluster
 from lnamespace.model.names import Names
-from lnamespace.payers.entries import Requester
+from lnamespace.model.subject import subject_of_username
 
 PATIENCE = 1.5
 """Seconds; the API server waits five for the whole answer."""
@@ -75,7 +75,7 @@ class NamespaceAccounts:
         """
         if not self.limits.depends_on_namespace(username):
             return ""
-        home = Requester(username).home
+        home = subject_of_username(username).namespace
         try:
             async with asyncio.timeout(PATIENCE):
                 account = await self._account_in(home)

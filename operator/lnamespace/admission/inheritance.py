@@ -19,8 +19,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.resources import Resource
 from lnamespace.model.billing import Charge
 from lnamespace.model.lnamespace import LNamespace, decode_lnamespace
-from lnamespace.model.subject import Member
-from lnamespace.payers.entries import Requester
+from lnamespace.model.subject import subject_of_username
 
 PATIENCE = 1.5
 """Seconds; the API server waits five for the whole answer."""
@@ -85,7 +84,7 @@ class ClusterInheritance:
 
     async def home_of(self, username: str) -> HomeLNamespace:
         """Return the LNamespace; :data:`NO_HOME` too where the API server gave no answer."""
-        home = Requester(username).home
+        home = subject_of_username(username).namespace
         if not home:
             return NO_HOME
         try:
@@ -102,4 +101,4 @@ class ClusterInheritance:
 
 def _lists(lns: LNamespace, username: str, now: datetime) -> bool:
     editors = Editors.at(lns.spec, now)
-    return Member(username).subject in editors.managers | editors.sudoers
+    return subject_of_username(username) in editors.managers | editors.sudoers

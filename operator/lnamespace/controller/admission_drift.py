@@ -16,25 +16,13 @@ from lnamespace.errors import ClusterError, NotFound
 from lnamespace.files.changing import ChangingFile
 from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import Resource
+from lnamespace.kube.resources import ADMISSION_RESOURCES
 from lnamespace.metrics.controller import ControllerMetrics
 
 PAUSE = 30.0
 """Seconds between two comparisons."""
 
-GROUP = "admissionregistration.k8s.io"
-
-_KINDS = {
-    kind.lower(): Resource(GROUP, "v1", kind, f"{kind.lower()}s")
-    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-} | {
-    "validatingadmissionpolicy": Resource(
-        GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"
-    ),
-    "validatingadmissionpolicybinding": Resource(
-        GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
-    ),
-}
+_RESOURCES = {each.kind: each for each in ADMISSION_RESOURCES}
 
 _DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "matchPolicy": ("Equivalent",),
@@ -134,7 +122,7 @@ class AdmissionDriftCheck:
         self._problems = found
 
     async def _describe_drift(self, guard: Object) -> str:
-        resource = _KINDS[guard["kind"].lower()]
+        resource = _RESOURCES[guard["kind"]]
         try:
             answer = await self._client.get(resource.path(guard["metadata"]["name"]))
         except NotFound:

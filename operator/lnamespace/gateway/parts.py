@@ -58,7 +58,7 @@ from lnamespace.gateway.watches.resuming import ResumeLog
 from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.gateway.webhooks import LIMITS, WebhookHandler, webhook_route
 from lnamespace.http.server import HttpServer
-from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.upstream import UpstreamPool
 from lnamespace.kube.client import Client
 from lnamespace.kube.connection import Access, connect
 from lnamespace.metrics.gateway import GatewayMetrics
@@ -324,10 +324,9 @@ class GatewayParts:
 
 
 def _platform(settings: Settings, client: Client) -> Platform:
-    target = client.target()
-    if target.certified and settings.gateway_mine == "yes":
+    address = client.address()
+    if address.certified and settings.gateway_mine == "yes":
         raise SettingsError(_CERTIFIED)
-    address = UpstreamAddress(target.host, target.port, target.context, target.server_name)
     pool = UpstreamPool(address)
     names = Names(settings.api_group_suffix)
     return Platform(Upstream(pool, client.token, names), Upstream(pool, _nobody, names))

@@ -4,12 +4,12 @@ import asyncio
 import ssl
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from lnamespace.errors import Unreachable
 from lnamespace.http.messages import encode_request_head
 from lnamespace.http.upstream_connection import UpstreamConnection, UpstreamResponse
+from lnamespace.kube.client import ApiServerAddress
 
 _IDLE = 60.0
 """Seconds after which an unused connection is not used again; the API server closes it later."""
@@ -17,20 +17,10 @@ _CONNECT = 10.0
 _KEPT = 256
 
 
-@dataclass(frozen=True)
-class UpstreamAddress:
-    """The address of the API server."""
-
-    host: str
-    port: int
-    context: ssl.SSLContext | None
-    server_name: str = ""
-
-
 class UpstreamPool:
     """A pool of connections to one API server."""
 
-    def __init__(self, endpoint: UpstreamAddress) -> None:
+    def __init__(self, endpoint: ApiServerAddress) -> None:
         self._endpoint = endpoint
         self._free: list[UpstreamConnection] = []
         self._open: set[UpstreamConnection] = set()

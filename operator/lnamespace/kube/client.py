@@ -40,7 +40,7 @@ watch before."""
 
 
 @dataclass(frozen=True)
-class Target:
+class ApiServerAddress:
     """The address of the API server, and how a connection to it is secured."""
 
     host: str
@@ -139,13 +139,13 @@ class Client:
         twin.fence = fence
         return twin
 
-    def target(self) -> Target:
+    def address(self) -> ApiServerAddress:
         """Return where the API server is."""
         url = URL(self._server)
         secured = self._context if url.scheme == "https" else None
         name = str(self._options["server_hostname"] or "")
         certified = bool(self._configuration.cert_file)
-        return Target(url.host or "", url.port or 443, secured, name, certified)
+        return ApiServerAddress(url.host or "", url.port or 443, secured, name, certified)
 
     async def token(self) -> str:
         """Return the header Authorization of a request; empty with a client certificate.

@@ -18,6 +18,7 @@ from lnamespace.kube.answers import decode
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.resources import Resource
+from lnamespace.kube.times import format_time
 
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
 
@@ -171,7 +172,7 @@ class LeaderElector:
         return asked - self._seen_at > (lease.spec.lease_duration_seconds or self._config.duration)
 
     async def _write(self, lease: _Lease | None, holder: str) -> _Lease:
-        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        now = format_time(datetime.now(UTC), "microseconds")
         known = lease.spec if lease else _LeaseSpec()
         spec: dict[str, Any] = {
             "holderIdentity": holder,

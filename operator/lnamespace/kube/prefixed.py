@@ -16,6 +16,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import PartialMetadata, PartialPage
 from lnamespace.kube.pages import list_pages
 from lnamespace.kube.resources import (
+    ADMISSION_RESOURCES,
     CERTIFICATE_SIGNING_REQUEST,
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -31,22 +32,9 @@ from lnamespace.kube.resources import (
 )
 from lnamespace.kube.served import in_served_version
 
-_ADMISSION = "admissionregistration.k8s.io"
 _STORAGE = "storage.k8s.io"
 
-FIRST_KINDS = (
-    Resource(_ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
-    Resource(_ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
-    Resource(
-        _ADMISSION,
-        "v1",
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-    ),
-    Resource(_ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
-    Resource(_ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
-    Resource(_ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
-)
+FIRST_KINDS = ADMISSION_RESOURCES
 """Kinds that can refuse the deletion of other objects, and so are deleted first."""
 
 RETAINED_KINDS = (CUSTOM_RESOURCE_DEFINITION, PERSISTENT_VOLUME)

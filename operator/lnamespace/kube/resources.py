@@ -71,6 +71,25 @@ CUSTOM_RESOURCE_DEFINITION = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"
 )
 
+ADMISSION = "admissionregistration.k8s.io"
+MUTATING_WEBHOOK_CONFIGURATION = Resource(
+    ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
+)
+VALIDATING_WEBHOOK_CONFIGURATION = Resource(
+    ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"
+)
+ADMISSION_RESOURCES = (
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    Resource(
+        ADMISSION, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
+    ),
+    Resource(ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    Resource(ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+    Resource(ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+)
+"""The resources whose objects can refuse or change requests."""
+
 RESOURCE_QUOTA = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
 LIMIT_RANGE = Resource("", "v1", "LimitRange", "limitranges", namespaced=True)
 NETWORK_POLICY = Resource(

@@ -38,6 +38,14 @@ class Subject(msgspec.Struct, frozen=True, order=True):
         return self.name
 
 
+def subject_of_username(username: str) -> Subject:
+    """Return the User or ServiceAccount of a user name of the API server."""
+    if not username.startswith(SERVICE_ACCOUNT_PREFIX):
+        return Subject(SubjectKind.USER, username)
+    namespace, _, name = username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+    return Subject(SubjectKind.SERVICE_ACCOUNT, name, namespace)
+
+
 class Member(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Who has the access that the list gives, and until when."""
 
@@ -65,8 +73,7 @@ class Member(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     def subject(self) -> Subject:
         """Return the subject; a ServiceAccount's user name means that ServiceAccount."""
         if self.kind is SubjectKind.USER and self.name.startswith(SERVICE_ACCOUNT_PREFIX):
-            namespace, _, name = self.name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-            return Subject(SubjectKind.SERVICE_ACCOUNT, name, namespace)
+            return subject_of_username(self.name)
         return Subject(self.kind, self.name, self.namespace)
 
     def active(self, now: datetime) -> bool:

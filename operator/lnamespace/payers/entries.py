@@ -16,7 +16,7 @@ import msgspec
 from lnamespace.model.billing import BillingSource, Charge
 from lnamespace.model.names import Names
 from lnamespace.model.rules import DNS_LABEL
-from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX
+from lnamespace.model.subject import subject_of_username
 from lnamespace.payers.patterns import GroupPattern
 
 UNALLOCATED = Charge(cost_center="unallocated")
@@ -70,9 +70,7 @@ class Requester:
     @property
     def home(self) -> str:
         """Return the namespace that a ServiceAccount lives in; empty for people."""
-        if not self.username.startswith(SERVICE_ACCOUNT_PREFIX):
-            return ""
-        return self.username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
+        return subject_of_username(self.username).namespace
 
 
 def requester_of(

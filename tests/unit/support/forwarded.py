@@ -30,9 +30,9 @@ from lnamespace.gateway.watches.watching import Watcher
 from lnamespace.http.exchange import Exchange
 from lnamespace.http.limits import ServerLimits
 from lnamespace.http.server import HttpServer
-from lnamespace.http.upstream import UpstreamAddress, UpstreamPool
+from lnamespace.http.upstream import UpstreamPool
 from lnamespace.http.upstream_connection import UpstreamResponse
-from lnamespace.kube.client import Client
+from lnamespace.kube.client import ApiServerAddress, Client
 from lnamespace.runtime.addresses import Address
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.encodings import encoding_of
@@ -122,7 +122,7 @@ async def forwarding(
 
 def _pool(url: str) -> UpstreamPool:
     address = urlsplit(url)
-    return UpstreamPool(UpstreamAddress(str(address.hostname), address.port or 0, None))
+    return UpstreamPool(ApiServerAddress(str(address.hostname), address.port or 0, None))
 
 
 def _call(exchange: Exchange, view: TenantView) -> TenantCall:

@@ -42,21 +42,19 @@ from lnamespace.errors import ClusterError, Conflict, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.backoff import Backoff
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, SECRET, Resource
+from lnamespace.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITION,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    SECRET,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    Resource,
+)
 from lnamespace.metrics.webhook import WebhookMetrics
 from lnamespace.model.names import Names
 
 log = logging.getLogger(__name__)
 
 _manifest_decoder = msgspec.json.Decoder(Manifest)
-
-_ADMISSION = "admissionregistration.k8s.io"
-MUTATING = Resource(
-    _ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
-)
-VALIDATING = Resource(
-    _ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"
-)
 
 PAUSE = 5.0
 """Seconds between two rounds, on average."""
@@ -78,8 +76,8 @@ class CABundleTarget:
 def targets(names: Names) -> tuple[CABundleTarget, ...]:
     """Return both webhook configurations and the CustomResourceDefinition of an instance."""
     return (
-        CABundleTarget(MUTATING, f"{names.prefix}-webhook"),
-        CABundleTarget(VALIDATING, f"{names.prefix}-webhook"),
+        CABundleTarget(MUTATING_WEBHOOK_CONFIGURATION, f"{names.prefix}-webhook"),
+        CABundleTarget(VALIDATING_WEBHOOK_CONFIGURATION, f"{names.prefix}-webhook"),
         CABundleTarget(CUSTOM_RESOURCE_DEFINITION, f"lnamespaces.{names.group}"),
     )
 

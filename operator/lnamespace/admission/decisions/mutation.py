@@ -19,7 +19,7 @@ from lnamespace.model.billing import BILLING_LABELS_MAX, BillingSource
 from lnamespace.model.conversion import annotation_key, restore_unsupported
 from lnamespace.model.lnamespace import LIST_MAX_ITEMS, MEMBER_LISTS
 from lnamespace.model.rules import member_problem, sudoer_problem
-from lnamespace.model.subject import SERVICE_ACCOUNT_PREFIX, Member, SubjectKind
+from lnamespace.model.subject import Member, subject_of_username
 from lnamespace.payers.refusals import not_inherited, quoted
 
 EDITORS = ("managers", "sudoers")
@@ -116,10 +116,8 @@ def _default_lists(
 
 def member_of_user(username: str) -> Member:
     """Return the entry that stands for an authenticated user."""
-    if username.startswith(SERVICE_ACCOUNT_PREFIX):
-        namespace, _, name = username.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-        return Member(name, SubjectKind.SERVICE_ACCOUNT, namespace)
-    return Member(username)
+    subject = subject_of_username(username)
+    return Member(subject.name, subject.kind, subject.namespace)
 
 
 def _without_annotation(manifest: Json, key: str) -> Json:

@@ -16,6 +16,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CONFIG_MAP
 from lnamespace.kube.state import ObservedObject
+from lnamespace.kube.times import format_time
 from lnamespace.model.billing import BILLING_TEXTS, Provenance
 from lnamespace.model.lcluster import INFO, INFO_NAMESPACE, LCluster
 
@@ -91,9 +92,9 @@ def info_data(lcluster: LCluster, costs: tuple[LClusterCost, ...], limits: Conte
     """
     billing = lcluster.spec.billing
     origin = billing.provenance
-    since = origin.effective_at.isoformat() if isinstance(origin, Provenance) else ""
     payer = {key: getattr(billing, name) for key, name in BILLING_TEXTS.items()}
-    payer["since"] = since.replace("+00:00", "Z")
+    if isinstance(origin, Provenance):
+        payer["since"] = format_time(origin.effective_at)
     most = {
         "limits.namespaces": limits.namespaces,
         "limits.customResourceDefinitions": limits.definitions,

@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from threading import Timer
@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lnamespace.kube.times import format_time
 from lnamespace.ledger.costs.allocation import EXACT
-from lnamespace.ledger.publisher.comparison import labels_of
+from lnamespace.ledger.database.table import labels_of
 
 PATIENCE_SECONDS = 2.0
 
@@ -106,11 +107,7 @@ def _value_row(row: Row, columns: Sequence[str]) -> dict[str, Any]:
     values = {name: row[name] for name in columns}
     if "labels" in values:
         values["labels"] = labels_of(values["labels"])
-    return {k: _instant(v) if isinstance(v, datetime) else v for k, v in values.items()}
-
-
-def _instant(moment: datetime, timespec: str = "auto") -> str:
-    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+    return {k: format_time(v) if isinstance(v, datetime) else v for k, v in values.items()}
 
 
 def amount(value: Decimal) -> str:
@@ -126,7 +123,7 @@ def _cell(value: Any, timespec: str = "auto") -> str:
         return ""
     if isinstance(value, Decimal):
         return amount(value)
-    return _instant(value, timespec) if isinstance(value, datetime) else str(value)
+    return format_time(value, timespec) if isinstance(value, datetime) else str(value)
 
 
 def _json(rows: Iterable[Row], columns: Sequence[str], out: TextIO) -> None:

@@ -42,7 +42,8 @@ SYSTEM = ("kube:*", "kube-*", "goog-k8s-*", "__*__")
 FOREVER = 2**62
 """The end, in microseconds, of an interval that has none yet."""
 
-_DAY = 86_400_000_000
+DAY = 86_400_000_000
+"""Microseconds."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -181,7 +182,7 @@ class Tally:
         window = Window(line.cluster, line.namespace, line.start, line.end, line.currency)
         pieces = _pieces(window, self.intervals)
         if len(pieces) == 1 and not ("day" in self.charging.by and _is_long(window)):
-            key = self._key(window, pieces[0].payer, _day(line.start // _DAY))
+            key = self._key(window, pieces[0].payer, _day(line.start // DAY))
             self._whole[key] = self._whole.get(key, Decimal(0)) + line.cost
         else:
             self._divided[window] = self._divided.get(window, Decimal(0)) + line.cost
@@ -210,17 +211,6 @@ class Tally:
             value for name in self.charging.by for value in LINE_PARTS[name][1](window, payer, day)
         )
         return Key(window.currency, kind, cost_center, by)
-
-
-def charge(
-    lines: Iterable[Line], intervals: PaidIntervals, charging: Charging | None = None
-) -> Totals:
-    """Return the cost of each row of the report."""
-    tally = Tally(charging or Charging(), intervals)
-    with decimal.localcontext(EXACT):
-        for line in lines:
-            tally.add(line)
-        return tally.totals()
 
 
 def divide_amount(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
@@ -263,12 +253,12 @@ def _pieces(window: Window, intervals: PaidIntervals) -> Sequence[PaidInterval]:
 
 
 def _is_long(window: Window) -> bool:
-    return window.start // _DAY != (window.end - 1) // _DAY
+    return window.start // DAY != (window.end - 1) // DAY
 
 
 def _days(piece: PaidInterval, cost: Decimal) -> Iterable[tuple[str, Decimal]]:
-    first, last = piece.start // _DAY, (piece.end - 1) // _DAY
-    edges = [piece.start, *(day * _DAY for day in range(first + 1, last + 1)), piece.end]
+    first, last = piece.start // DAY, (piece.end - 1) // DAY
+    edges = [piece.start, *(day * DAY for day in range(first + 1, last + 1)), piece.end]
     costs = divide_amount(cost, [end - start for start, end in pairwise(edges)])
     return zip((_day(day) for day in range(first, last + 1)), costs, strict=True)
 

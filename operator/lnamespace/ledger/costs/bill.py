@@ -15,11 +15,10 @@ from typing import BinaryIO
 
 from lnamespace.errors import SettingsError
 from lnamespace.ledger.costs import cells
-from lnamespace.ledger.costs.allocation import EXACT, Cluster, Line
+from lnamespace.ledger.costs.allocation import DAY, EXACT, Cluster, Line
 from lnamespace.ledger.costs.cells import find_columns, is_heading
 
-_DAY = 86_400_000_000
-_LONGEST = 3_660 * _DAY
+_LONGEST = 3_660 * DAY
 """A longer window has a mistyped year; by day, it would be millions of rows."""
 _DELIMITERS = (",", ";", "\t")
 _LABELS = ("k8s-namespace", "goog-k8s-cluster-location", "goog-k8s-cluster-name")
@@ -140,7 +139,7 @@ def _reader(
 def _window(row: Mapping[str, str]) -> tuple[int, int]:
     if "start" not in row:
         day = cells.day(row["day"])
-        return day, day + _DAY
+        return day, day + DAY
     start, end = cells.instant(row["start"]), cells.instant(row["end"])
     if end <= start:
         raise ValueError(f"usage ends at {row['end']}, which is not after {row['start']}")

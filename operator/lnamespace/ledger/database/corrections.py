@@ -6,13 +6,14 @@ correct the events of LNamespaces that are gone, and values that were wrong in t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
 import sqlalchemy as sa
 
 from lnamespace.errors import OptionError, SettingsError
+from lnamespace.kube.times import format_time
 from lnamespace.ledger.database.ledger import Ledger
 from lnamespace.ledger.database.queries import intervals
 from lnamespace.ledger.database.table import (
@@ -179,7 +180,7 @@ def _displaced(
         if event not in begins:
             return f"{event} would have no time left"
         if begins[event] not in (begun, own[event]):
-            return f"{event} would begin at {_text(begins[event])}"
+            return f"{event} would begin at {format_time(begins[event])}"
     return ""
 
 
@@ -210,12 +211,8 @@ def _free_times(before: Sequence[Row], new: Row, request: Correction) -> str:
     earliest = here[first]["valid_from"] if first >= 0 else None
     latest = next_start if is_end else own["valid_to"]
     words = (("after", earliest), ("before", latest))
-    bounds = [f"{word} {_text(moment)}" for word, moment in words if moment]
+    bounds = [f"{word} {format_time(moment)}" for word, moment in words if moment]
     return f"; --at may lie {' and '.join(bounds)}" if bounds else ""
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _void(wrong: Row, request: Correction) -> Row:

@@ -9,9 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from lnamespace.ledger.database.table import CLUSTER_COLUMNS, INSTANT, VOID
+from lnamespace.ledger.database.table import CLUSTER_COLUMNS, DEFAULT_GROUP, INSTANT, VOID
 from lnamespace.ledger.outbox.record import BillingOperation
-from lnamespace.model.names import Names
 
 SINCE = "known_since"
 """The parameter of :func:`insertion` that bounds where an event is looked for."""
@@ -20,7 +19,6 @@ _COPY = "copy_number"
 _STARTS = (BillingOperation.APPLY.value, BillingOperation.RETRACT.value)
 """The operations with which an interval begins."""
 _CORRECTIONS = (BillingOperation.RETRACT.value, VOID)
-_DEFAULT_GROUP = Names().group
 
 
 @lru_cache(maxsize=16)
@@ -164,7 +162,7 @@ def latest(source: sa.FromClause, place: dict[str, str], api_group: str) -> sa.S
         )
         .where(_is_start(source), ended.c.lnamespace_uid.is_(None), back.c.corrects.is_(None))
         .where(*(source.c[name] == value for name, value in place.items()))
-        .where(sa.func.coalesce(source.c.api_group, _DEFAULT_GROUP) == api_group)
+        .where(sa.func.coalesce(source.c.api_group, DEFAULT_GROUP) == api_group)
         .subquery("applied")
     )
     return sa.select(*(applied.c[column.name] for column in source.c)).where(applied.c[_COPY] == 1)

@@ -175,3 +175,11 @@ def to_row(record: BillingRecord, cluster: ClusterIdentity) -> Row:
 def labels_text(labels: Mapping[str, str]) -> str:
     """Return labels as JSON, sorted by key: not every database has a type for JSON."""
     return msgspec.json.encode(labels, order="deterministic").decode()
+
+
+def labels_of(text: str | None) -> dict[str, str]:
+    """Return the labels of a row; empty if they are not JSON, as another writer may store."""
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, str])
+    except msgspec.DecodeError:
+        return {}

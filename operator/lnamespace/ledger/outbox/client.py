@@ -9,6 +9,7 @@ import msgspec
 from lnamespace.errors import AlreadyExists, Conflict, NotFound
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
+from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.objects import Key
 from lnamespace.kube.pages import list_objects
 from lnamespace.kube.resources import Resource
@@ -23,14 +24,8 @@ from lnamespace.model.names import Names
 CONCURRENCY = 16
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    name: str
-    uid: str
-    resource_version: str
-
-
 class _Object(msgspec.Struct, frozen=True):
-    metadata: _Metadata
+    metadata: PartialMetadata
     spec: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -66,14 +61,13 @@ def decode_queued(raw: bytes | msgspec.Raw) -> QueuedRecord:
     Unreadable
         Not even the metadata can be read.
     """
-    shown = answers.decode(_decoder, raw)
+    found = answers.decode(_decoder, raw)
+    meta = found.metadata
     try:
-        record, problem = _record.decode(shown.spec), ""
+        record, problem = _record.decode(found.spec), ""
     except msgspec.DecodeError as error:
-        record, problem = _unreadable(shown.metadata.name), str(error)
-    meta = shown.metadata
-    version = answers.version_of(meta.resource_version)
-    return QueuedRecord(("", meta.name), meta.uid, version, record, problem)
+        record, problem = _unreadable(meta.name), str(error)
+    return QueuedRecord(meta.key, meta.uid, meta.version, record, problem)
 
 
 def _unreadable(name: str) -> BillingRecord:
@@ -98,13 +92,8 @@ class OutboxClient:
         ClusterError
             The object could not be created.
         """
-        body = msgspec.json.encode(manifest(record, self._names))
-        try:
-            async with self._slots:
-                await self._client.create(self.resource.path(), body)
-        except AlreadyExists:
-            return False
-        return True
+        async with self._slots:
+            return await create_record(self._client, self._names, record)
 
     async def remove(self, item: QueuedRecord) -> None:
         """Delete the object of a record that is in the ledger, if it exists.
@@ -121,6 +110,16 @@ class OutboxClient:
         with suppress(NotFound, Conflict):
             async with self._slots:
                 await self._client.delete(self.resource.path(item.key[1]), item.uid)
+
+
+async def create_record(client: Client, names: Names, record: BillingRecord) -> bool:
+    """Create the object of a record; return False if it exists already. Raises ClusterError."""
+    body = msgspec.json.encode(manifest(record, names))
+    try:
+        await client.create(billingrecords(names).path(), body)
+    except AlreadyExists:
+        return False
+    return True
 
 
 async def list_records(client: Client, names: Names) -> list[BillingRecord]:

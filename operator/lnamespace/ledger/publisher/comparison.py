@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lnamespace.ledger.database.table import Row, labels_text
+from lnamespace.ledger.database.table import Row, labels_of, labels_text
 from lnamespace.ledger.outbox.endings import deletion_id
 from lnamespace.ledger.outbox.record import (
     CORRECTION,
@@ -312,11 +312,3 @@ def _deletion_of(row: Mapping[str, Any], now: datetime) -> BillingRecord:
         **{name: row.get(name) or "" for name in BILLING_TEXTS.values()},
         labels=labels_of(row.get("labels")),
     )
-
-
-def labels_of(text: str | None) -> dict[str, str]:
-    """Return the labels of a row; empty if they are not JSON, as another writer may store."""
-    try:
-        return msgspec.json.decode(text or "{}", type=dict[str, str])
-    except msgspec.DecodeError:
-        return {}
