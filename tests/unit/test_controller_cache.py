@@ -12,7 +12,7 @@ from lnamespace.access.lcluster import cluster_grant_refs
 from lnamespace.access.lnamespace import all_grant_refs
 from lnamespace.access.profiles import profile_refs
 from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
-from lnamespace.controller.outbox import DeletedLNamespaceKey
+from lnamespace.controller.deleted import DeletedLNamespaceKey
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.resource import read_lnamespace
 from lnamespace.kube.resources import (
@@ -472,7 +472,7 @@ async def test_a_standby_forgets_old_deletions(desk: Desk, monkeypatch: pytest.M
         desk.lnamespace(name)
         desk.cache.lnamespaces.remove(("", name), 99)
         if name == "second":
-            monkeypatch.setattr("lnamespace.controller.outbox.STANDBY_MEMORY", timedelta(0))
+            monkeypatch.setattr("lnamespace.controller.deleted.STANDBY_MEMORY", timedelta(0))
     assert set(desk.cache.deleted) == {"uid-third"}
     desk.queue.open()
     desk.lnamespace("fourth")

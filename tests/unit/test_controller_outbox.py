@@ -10,7 +10,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 from lnamespace import errors
-from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
+from lnamespace.controller.deleted import DeletedLNamespace, DeletedLNamespaceKey
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import FAILURES_BEFORE_STATUS, RequeueResult
 from lnamespace.kube.resources import NAMESPACE
 from lnamespace.ledger.outbox.endings import deletion

@@ -21,8 +21,9 @@ objects with the observed ones. In the order in which the modules build on each 
   :mod:`~lnamespace.controller.status_writer` - writes status and Events of both kinds.
 * :mod:`~lnamespace.controller.reconciler`, :mod:`~lnamespace.controller.impersonator` - the
   reconcilers.
-* :mod:`~lnamespace.controller.outbox` - creates BillingRecords; deleted LNamespaces, until their
-  deletion is recorded by :mod:`~lnamespace.controller.deletion`.
+* :mod:`~lnamespace.controller.outbox` - creates BillingRecords.
+* :mod:`~lnamespace.controller.deleted` - deleted LNamespaces, until their deletion is recorded by
+  :mod:`~lnamespace.controller.deletion`.
 * :mod:`~lnamespace.controller.lclusters` - the same for LClusters.
 * :mod:`~lnamespace.controller.dispatch` - makes the reconcilers; hands each key to its own.
 * :mod:`~lnamespace.controller.handlers` - the kopf handlers of LNamespaces.

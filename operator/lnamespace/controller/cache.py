@@ -8,9 +8,9 @@ from itertools import islice
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.limit import RequesterLimits, describe_orphans
+from lnamespace.controller.deleted import DeletedLNamespaceKey, DeletedLNamespaces
 from lnamespace.controller.indexes import ImpersonatorIndex, LNamespaceIndex
 from lnamespace.controller.lclusters.cache import LClusterCache, LClusterKey
-from lnamespace.controller.outbox import DeletedLNamespaceKey, DeletedLNamespaces
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.quota import LimitState, Quota
 from lnamespace.controller.resource import CachedLNamespace

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from lnamespace.access.conventions import Conventions
 from lnamespace.access.ownership import Ownership, determine_ownership
 from lnamespace.controller.cache import Cache
-from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespace, DeletedLNamespaceKey
+from lnamespace.controller.deleted import DeletedLNamespace, DeletedLNamespaceKey
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import RequeueResult
 from lnamespace.errors import ClusterError
 from lnamespace.kube.resources import NAMESPACE

@@ -8,6 +8,7 @@ from lnamespace.access.conventions import Conventions
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.profiles import ProfileSet
 from lnamespace.controller.cache import Cache, LNamespaceKey, WorkKey
+from lnamespace.controller.deleted import DeletedLNamespaceKey
 from lnamespace.controller.deletion import DeletionReconciler
 from lnamespace.controller.impersonator import Accounts, ImpersonatorReconciler
 from lnamespace.controller.instrumentation import Instrumentation
@@ -16,7 +17,7 @@ from lnamespace.controller.lclusters.cost_reports import CostReports
 from lnamespace.controller.lclusters.gateway_endpoints import GatewayEndpoints
 from lnamespace.controller.lclusters.location import GatewayLocation
 from lnamespace.controller.lclusters.reconciler import LClusterReconciler
-from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import RequeueResult
 from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.kube.apply import Applier

@@ -13,8 +13,8 @@ from prometheus_client import Gauge
 
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.controller.cache import LNamespaceKey, WorkKey
+from lnamespace.controller.deleted import DeletedLNamespaceKey
 from lnamespace.controller.lclusters.cache import LClusterKey
-from lnamespace.controller.outbox import DeletedLNamespaceKey
 from lnamespace.controller.resource import CachedLNamespace
 from lnamespace.controller.status import READY, is_ready
 from lnamespace.kube.plan import Action, resource_changed

@@ -12,9 +12,10 @@ from lnamespace.access.conventions import Conventions, lnamespace_resource
 from lnamespace.access.impersonator import ImpersonatorKey
 from lnamespace.access.limit import RequesterLimits
 from lnamespace.controller.cache import NO_LIMITS, Cache, WorkKey
+from lnamespace.controller.deleted import DeletedLNamespaceKey
 from lnamespace.controller.deletion import DeletionReconciler
 from lnamespace.controller.impersonator import Accounts, ImpersonatorReconciler
-from lnamespace.controller.outbox import BillingRecorder, DeletedLNamespaceKey
+from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import RequeueResult, WorkQueue
 from lnamespace.controller.reconciler import LNamespaceReconciler
 from lnamespace.controller.resource import read_lnamespace
