@@ -34,40 +34,36 @@ class TenantCharges:
         """Record the charges that began, changed or ended since the status was written."""
         present = {namespace.uid: _charged(namespace) for namespace in namespaces}
         known = {each.uid: each for each in lcluster.status.charged}
-        begun = [each for uid, each in present.items() if uid not in known]
-        kept = [each for uid, each in known.items() if uid in present]
-        ended = [each for uid, each in known.items() if uid not in present]
+        all_ = known | {uid: each for uid, each in present.items() if uid not in known}
         results = await asyncio.gather(
-            *(self._record(lcluster, each, now, 0) for each in begun),
-            *(self._record(lcluster, each, now, _recorded(lcluster)) for each in kept),
-            *(self._close(lcluster, each, now) for each in ended),
+            *(
+                self._record(lcluster, each, now, begun=uid not in known, ended=uid not in present)
+                for uid, each in all_.items()
+            )
+        )
+        charged = (
+            each
+            for (uid, each), errors in zip(all_.items(), results, strict=True)
+            # Until its beginning is recorded, it is not charged; until its end is, it is.
+            if (uid in known if errors else uid in present)
         )
         failures = tuple(error for errors in results for error in errors)
-        unrecorded = [each for each, errors in zip(begun, results, strict=False) if errors]
-        unended = [
-            each
-            for each, errors in zip(ended, results[len(results) - len(ended) :], strict=True)
-            if errors
-        ]
-        charged = (*kept, *unended, *(each for each in begun if each not in unrecorded))
         return ChargeResult(tuple(sorted(charged, key=lambda each: each.name)), failures)
 
     async def _record(
-        self, lcluster: LCluster, namespace: ChargedNamespace, now: datetime, recorded: int
+        self,
+        lcluster: LCluster,
+        namespace: ChargedNamespace,
+        now: datetime,
+        *,
+        begun: bool,
+        ended: bool,
     ) -> list[ClusterError]:
+        recorded = 0 if begun else lcluster.status.recorded.generation
         lns = as_lnamespace(lcluster, namespace, recorded)
-        return await self.outbox.create(lns.uid, pending_records(lns, now))
-
-    async def _close(
-        self, lcluster: LCluster, namespace: ChargedNamespace, now: datetime
-    ) -> list[ClusterError]:
-        lns = as_lnamespace(lcluster, namespace, _recorded(lcluster))
-        return await self.outbox.create(lns.uid, (*pending_records(lns, now), deletion(lns, now)))
+        end = (deletion(lns, now),) if ended else ()
+        return await self.outbox.create(lns.uid, (*pending_records(lns, now), *end))
 
 
 def _charged(namespace: ObservedObject) -> ChargedNamespace:
     return ChargedNamespace(namespace.key[1], namespace.uid, namespace.created)
-
-
-def _recorded(lcluster: LCluster) -> int:
-    return lcluster.status.recorded.generation

@@ -99,15 +99,16 @@ def _within_limit(observation: LClusterObservation) -> tuple[ObservedObject, ...
     if not limit or len(own) <= limit:
         return own
 
-    def later(found: ObservedObject) -> tuple[bool, bool, str, str]:
-        name = found.key[1]
-        ref = ROLE_BINDING, (name, CLUSTER_ACCOUNT_BINDING)
-        unused = observation.objects.get(ref) is None
-        return unused, name not in lcluster.system_namespaces, found.created, name
+    def is_bound(found: ObservedObject) -> bool:
+        ref = ROLE_BINDING, (found.key[1], CLUSTER_ACCOUNT_BINDING)
+        return observation.objects.get(ref) is not None
 
-    used = sum(not later(found)[0] for found in own)
-    most = max(limit, used, len(lcluster.system_namespaces))
-    return tuple(sorted(own, key=later)[:most])
+    def order(found: ObservedObject) -> tuple[bool, bool, str, str]:
+        name = found.key[1]
+        return not is_bound(found), name not in lcluster.system_namespaces, found.created, name
+
+    most = max(limit, sum(map(is_bound, own)), len(lcluster.system_namespaces))
+    return tuple(sorted(own, key=order)[:most])
 
 
 def _decide_active(observation: LClusterObservation, now: datetime) -> LClusterDecision:
