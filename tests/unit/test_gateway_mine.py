@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.lists.empty_answers import empty_list, empty_replay
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.mine import rights, spans
@@ -354,7 +355,9 @@ def refused_call(
     assert request is not None
     caller = MineCaller("ann", BOTH, (("authorization", "Bearer t"),))
     both = Platform(upstream, upstream)
-    return MineCall.from_request(cast(Any, exchange), request, caller, both, world.rights)
+    return MineCall.from_request(
+        cast(Any, exchange), request, caller, both, world.rights, RequestUsage()
+    )
 
 
 async def test_a_refused_list_waits_until_the_revocation_is_observed() -> None:

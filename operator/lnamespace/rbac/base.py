@@ -91,8 +91,7 @@ def base_access(table: ResourceTable) -> BaseAccess:
 def _custom(types: Iterable[ResourceType]) -> list[AccessRule]:
     """Return all rights on custom resources.
 
-    Each is named: a tenant may make a CustomResourceDefinition in a group of Kubernetes' own, as
-    ``rbac.authorization.k8s.io``, which has more than custom resources.
+    Each is named, so that a rule holds for no other resource of its group.
     """
     served = [each for each in types if each.custom and each.policy is not ServingPolicy.HIDDEN]
     return [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
+from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.gateway.mine.callers import MineCaller
 from lnamespace.gateway.mine.calls import MineCall, Platform
 from lnamespace.gateway.mine.rights import NamespaceRights, Resumption
@@ -241,4 +242,6 @@ def call_of(
     assert request is not None
     caller = caller or MineCaller("ann", BOTH, (("authorization", "Bearer t"),))
     both = Platform(upstream, upstream)
-    return MineCall.from_request(cast(Any, client), request, caller, both, world.rights), client
+    return MineCall.from_request(
+        cast(Any, client), request, caller, both, world.rights, RequestUsage()
+    ), client

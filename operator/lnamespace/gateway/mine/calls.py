@@ -66,7 +66,7 @@ class MineCall:
     rights: NamespaceRights
     accept: str
     encoder: AnswerEncoder
-    usage: RequestUsage = field(default_factory=RequestUsage)
+    usage: RequestUsage
     heads: list[Headers] = field(default_factory=list)
 
     @classmethod
@@ -77,6 +77,7 @@ class MineCall:
         caller: MineCaller,
         platform: Platform,
         rights: NamespaceRights,
+        usage: RequestUsage,
     ) -> "MineCall":
         """Return the call of a request.
 
@@ -89,7 +90,7 @@ class MineCall:
         encoding = encoding_of(request, ",".join(sent.values("accept")))
         indented = wants_indentation(request.parameter("pretty"), sent.value("user-agent"))
         answer = answer_encoder(encoding.media_type, indented=indented)
-        return cls(exchange, request, caller, platform, rights, encoding.accept, answer)
+        return cls(exchange, request, caller, platform, rights, encoding.accept, answer, usage)
 
     @property
     def of_namespaces(self) -> bool:

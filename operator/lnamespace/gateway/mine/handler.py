@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -169,8 +169,9 @@ class MineHandler:
     async def _answer(self, inbound: CallerRequest, request: Request) -> None:
         exchange, caller = inbound.exchange, inbound.caller
         if isinstance(request, ResourceRequest) and spans_namespaces(request):
-            call = MineCall.from_request(exchange, request, caller, self.platform, self.rights)
-            call = replace(call, usage=inbound.usage)
+            call = MineCall.from_request(
+                exchange, request, caller, self.platform, self.rights, inbound.usage
+            )
             if not call.of_namespaces:
                 caller.refuse_certificate()
             confirm_options(request)

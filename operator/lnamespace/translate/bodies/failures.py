@@ -123,7 +123,7 @@ def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:
     """Return the details in tenant spelling, and how the texts are translated."""
     context = texts.context
     view = context.view
-    group = view.group_down(text_at(details, "group")) or ""
+    group = view.group_down(text_at(details, "group"))
     if group:
         details["group"] = group
     name = text_at(details, "name")

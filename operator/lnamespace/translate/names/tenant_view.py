@@ -169,7 +169,7 @@ class TenantView:
             return self.prefix + group
         return group if group == "*" or self._is_platforms(group) else self.prefix + group
 
-    def group_down(self, group: str) -> str | None:
+    def group_down(self, group: str) -> str:
         """Return an API group in tenant spelling; a group of the platform stays as it is."""
         return group.removeprefix(self.prefix)
 

@@ -174,7 +174,7 @@ def _request_down(admitted: _AdmissionRequest, view: TenantView) -> ResourceRequ
 
 
 def _resource_down(admitted: _AdmissionRequest, view: TenantView) -> ResourceType:
-    group = view.group_down(admitted.resource.get("group", "")) or ""
+    group = view.group_down(admitted.resource.get("group", ""))
     plural, kind = admitted.resource.get("resource", ""), admitted.kind.get("kind", "")
     # A CustomResourceDefinition may be new.
     unknown = ResourceType(group, plural, kind, bool(admitted.namespace), custom=bool(group))
@@ -189,7 +189,7 @@ def _grouped_down(admitted: _AdmissionRequest, view: TenantView) -> dict[str, di
         "requestResource": admitted.request_resource,
     }
     return {
-        key: each | {"group": view.group_down(each.get("group", "")) or ""}
+        key: each | {"group": view.group_down(each.get("group", ""))}
         for key, each in found.items()
         if each
     }

@@ -168,7 +168,7 @@ def converted_kind(body: bytes, view: TenantView) -> ResourceType | None:
 
 
 def _resource_of(request: _ConversionQuestion, view: TenantView) -> ResourceType | None:
-    group = view.group_down(request.desired_api_version.rpartition("/")[0]) or ""
+    group = view.group_down(request.desired_api_version.rpartition("/")[0])
     kinds = {decoded(each.get("kind", _NO_TEXT), str) for each in request.objects}
     return view.resources.by_kind(group, kinds.pop()) if len(kinds) == 1 else None
 
