@@ -10,19 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.model.names import Names
-from lnamespace.plugins.commands.sudo import (
-    REPEATED,
-    SudoCommand,
-    parse,
-    run_as_sudoer,
-    sudoer_flags,
-)
+from lnamespace.plugins.commands.sudo import run_as_sudoer, sudoer_flags
 from lnamespace.plugins.model.api_group import DEFAULT_SUFFIX, SUFFIX_VARIABLE
 from lnamespace.plugins.model.lnamespaces import sudo_identity, sudo_namespace
 from lnamespace.plugins.model.roles import refusal
 from lnamespace.plugins.model.subjects import Caller
 from lnamespace.plugins.model.times import format_instant
 from lnamespace.plugins.runtime.errors import KubectlError, PluginError, UsageError
+from lnamespace.plugins.sudo.command_line import REPEATED, SudoCommand, parse
 from lnamespace.plugins.sudo.manifests import Files, contents
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

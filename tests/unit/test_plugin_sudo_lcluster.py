@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lnamespace.plugins.commands.sudo import SudoCommand, parse, sudoer_flags
+from lnamespace.plugins.commands.sudo import sudoer_flags
 from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.sudo.command_line import SudoCommand, parse
 
 from tests.unit.support import kubectl
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lnamespace.plugins.commands.sudo import parse, sudoer_flags
+from lnamespace.plugins.commands.sudo import sudoer_flags
 from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.sudo.command_line import parse
 from lnamespace.plugins.sudo.manifests import Files, contents
 from lnamespace.plugins.sudo.unclear import EVERYWHERE
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from lnamespace.plugins.commands import lns, sudo
 from lnamespace.plugins.runtime.errors import PluginError
+from lnamespace.plugins.sudo.command_line import parse
 from releasing import plugins
 from releasing.source import Source
 
@@ -29,9 +30,9 @@ def test_sudo_prints_its_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_version_of_kubectl_is_asked_of_kubectl() -> None:
-    command = sudo.parse(["-n", "a", "version"], {"lns"}.__contains__)
+    command = parse(["-n", "a", "version"], {"lns"}.__contains__)
     assert command.with_flags(("--as=me",)) == ("--as=me", "-n", "a", "version")
-    assert sudo.parse(["get", "--version"], bool).line.words == ("get",)
+    assert parse(["get", "--version"], bool).line.words == ("get",)
 
 
 def test_a_command_of_lns_has_no_version_of_its_own() -> None:

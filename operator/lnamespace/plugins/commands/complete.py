@@ -13,7 +13,6 @@ import os
 from lnamespace.plugins.cluster.kubectl import Kubectl
 from lnamespace.plugins.commands.entry import Command, leave, run
 from lnamespace.plugins.commands.lns import ALIASES, CREATE, FLAGS, SUBCOMMANDS
-from lnamespace.plugins.commands.sudo import connection, drop_repeated
 from lnamespace.plugins.model.lnamespaces import (
     LCLUSTER,
     LNAMESPACE,
@@ -42,6 +41,7 @@ from lnamespace.plugins.runtime.flags import (
 from lnamespace.plugins.runtime.processes import become_kubectl
 from lnamespace.plugins.runtime.terminal import printable
 from lnamespace.plugins.runtime.values import TYPE_CHECKING
+from lnamespace.plugins.sudo.command_line import connection, drop_repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
