@@ -64,7 +64,7 @@ class ClusterRoleSet:
         return ClusterRoleSet(own, self.published)
 
     def _aggregated(self, root: RbacRole) -> Rules:
-        """Return the rules of what a role selects, in the controller's order, each once."""
+        """Return the rules of the selected ClusterRoles, in the controller's order, each once."""
         rules: dict[AccessRule, None] = dict.fromkeys(self._rules_at_rest(root))
         seen, stack = {root.name}, list(reversed(self._selected_by(root)))
         while stack and self._may_go_on():  # no recursion: a tenant may chain any number

@@ -82,7 +82,7 @@ class RoleReference(Struct, frozen=True, gc=False):
 
 
 class BindingSubject(Struct, frozen=True, gc=False):
-    """One of those to whom a binding grants: a User, a Group or a ServiceAccount."""
+    """A subject of a binding: a User, a Group or a ServiceAccount."""
 
     kind: str
     name: str
@@ -204,7 +204,7 @@ _BINDING = msgspec.json.Decoder(_WireBinding)
 
 
 def role_of_groups(role: RbacRole, groups: Container[str]) -> RbacRole:
-    """Return a role with what it says of some API groups, and of all, only.
+    """Return a role with only its rules for some API groups, or for all.
 
     The platform's add-ons aggregate rules into ``admin`` and ``view``, which tenants must not see.
     """

@@ -1,7 +1,6 @@
 """Field and label selectors in access reviews (KEP-4601).
 
-RBAC pays no attention to them. They are checked as the API server checks them, for what is answered
-about a selector that cannot be read.
+RBAC ignores them. They are parsed to report an invalid one in the words of the API server.
 """
 
 import re
@@ -49,7 +48,7 @@ class ReviewSelector(Struct, rename="camel", omit_defaults=True):
 
 
 def selector_causes(selector: ReviewSelector | None, path: str, kind: str) -> Iterator[Cause]:
-    """Yield what is wrong with a selector; ``kind`` is field or label."""
+    """Yield the errors of a selector; ``kind`` is field or label."""
     if selector is None:
         return
     if len(selector.raw_selector.encode()) > MAX_RAW:

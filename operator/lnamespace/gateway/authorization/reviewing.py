@@ -35,7 +35,7 @@ _REVIEWS_PATH = "/apis/authentication.k8s.io/v1/tokenreviews?fieldValidation=Ign
 
 @dataclass(frozen=True)
 class Reviewer:
-    """A server of the kinds by which clients ask who somebody is and what they may do."""
+    """A handler of access reviews and token reviews."""
 
     upstream: Upstream
 

@@ -62,7 +62,7 @@ async def _findings(
 
 
 def print_findings(found: Sequence[CheckFinding]) -> None:
-    """Print the findings as a table, and what follows from them."""
+    """Print the findings as a table, and the verdict."""
     out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     rows = [
         (_STYLES[each.severity], (each.severity.value, each.about, each.found, each.advice))

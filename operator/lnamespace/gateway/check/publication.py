@@ -70,7 +70,7 @@ def _names(published: Published, resource: GroupResource, state: PlatformState) 
 def _free_volumes(
     state: PlatformState, seen: dict[GroupResource, frozenset[str]]
 ) -> Iterator[CheckFinding]:
-    """Report volumes that Kubernetes tries for claims of LClusters, and that are not for those."""
+    """Report the platform's volumes for which claims of LClusters would wait."""
     classes = GroupResource(STORAGE_CLASS.group, STORAGE_CLASS.plural)
     beginnings = seen.get(classes, frozenset()) - {
         *state.published.objects.get(classes, PublishedObjects(())).names

@@ -41,7 +41,7 @@ class FreeVolume:
 
 @dataclass(frozen=True)
 class PlatformState:
-    """The state of the platform's cluster, as it was read.
+    """The state of the platform's cluster.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ class PlatformState:
 
     @property
     def fence(self) -> str:
-        """Return the name of the policies that bound what the gateway writes."""
+        """Return the name of the policies that bound the writes of the gateway."""
         return f"{self.names.prefix}-gateway"
 
     @property
     def has_gateway(self) -> bool:
-        """Return whether there is anything of a gateway: its account, or what bounds it."""
+        """Return whether the cluster has a gateway's account, or the policies that bound it."""
         return self.has_account or any(
             each.resource.plural in FENCES and each.metadata.name == self.fence
             for each in self.objects

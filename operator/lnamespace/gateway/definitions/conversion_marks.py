@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from lnamespace.gateway.definitions.definition import CustomResourceDefinition, DefinitionCondition
 from lnamespace.gateway.definitions.definition_patches import (
-    FORGOTTEN,
+    CLEAR_MANAGED_FIELDS,
     Operation,
     patch_definition,
     read_definition,
@@ -72,7 +72,7 @@ async def mark(client: Client, name: str, why: str) -> bool:
         present = found and found.condition(TYPE)
         if found is None or (present and present[1].status == "True"):
             return False
-        in_room = [*_room_in(found), *_marked(found, _SHORT)]
+        in_room = [*_shortened(found), *_marked(found, _SHORT)]
         version = found.metadata.resource_version if unchanged else ""
         operations = _marked(found, _message(why))
         if await patch_definition(client, f"{_path(name)}/status", version, operations, in_room):
@@ -92,8 +92,8 @@ async def unmark(client: Client, name: str) -> None:
     present = found and found.condition(TYPE)
     if found and present and _mark_of(found) and not found.metadata.deletion_timestamp:
         removed = {"op": "remove", "path": f"/status/conditions/{present[0]}"}
-        operations = [removed, *_reserve_of(found)]
-        await _patch_status(client, name, found, operations, [*_room_in(found), *operations])
+        operations = [removed, *_restored_reserve(found)]
+        await _patch_status(client, name, found, operations, [*_shortened(found), *operations])
 
 
 async def make_room(client: Client, name: str) -> bool:
@@ -109,7 +109,7 @@ async def make_room(client: Client, name: str) -> bool:
     found = await read_definition(client, name)
     if found is None or found.metadata.deletion_timestamp:
         return False
-    operations = [*_room_in(found), *_marked(found, _SHORT)]
+    operations = [*_shortened(found), *_marked(found, _SHORT)]
     await _patch_status(client, name, found, operations, operations)
     return _mark_of(found) is None
 
@@ -125,14 +125,14 @@ def _marked(found: CustomResourceDefinition, message: str) -> list[Operation]:
     return [there, {"op": "replace", "path": place, "value": condition}]
 
 
-def _room_in(found: CustomResourceDefinition) -> list[Operation]:
-    """Return operations that make a definition shorter, by nothing that its tenant wrote."""
+def _shortened(found: CustomResourceDefinition) -> list[Operation]:
+    """Return operations that remove from a definition parts that its tenant did not write."""
     if _is_reserved(found):
         return [{"op": "remove", "path": pointer_of(("metadata", "annotations", RESERVE))}]
-    return [FORGOTTEN] if found.metadata.managed_fields else []
+    return [CLEAR_MANAGED_FIELDS] if found.metadata.managed_fields else []
 
 
-def _reserve_of(found: CustomResourceDefinition) -> list[Operation]:
+def _restored_reserve(found: CustomResourceDefinition) -> list[Operation]:
     if _is_reserved(found):
         return []
     if found.metadata.annotations is None:

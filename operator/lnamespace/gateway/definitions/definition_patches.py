@@ -16,7 +16,7 @@ from lnamespace.kube.times import present_time
 
 Operation = dict[str, Any]
 
-FORGOTTEN: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
+CLEAR_MANAGED_FIELDS: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
 """One empty entry is how a client forgets who owns which field."""
 
 
@@ -41,7 +41,7 @@ def _test(path: str, value: str) -> Operation:
 
 
 async def read_definition(client: Client, name: str) -> CustomResourceDefinition | None:
-    """Return a definition by its name upstream; None if there is none.
+    """Return a definition by its name upstream; None if it does not exist.
 
     Raises
     ------
@@ -80,7 +80,7 @@ async def patch_definition(
         The API server does not answer or refuses.
     """
     unchanged = [_test("/metadata/resourceVersion", version)] if version else []
-    shorter = [*operations, FORGOTTEN] if in_room is None else in_room
+    shorter = [*operations, CLEAR_MANAGED_FIELDS] if in_room is None else in_room
     with suppress(Conflict, NotFound):
         try:
             await client.patch_json(path, [*unchanged, *operations])

@@ -17,7 +17,7 @@ MOST_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class WaitLimits:
-    """The limits of what may wait for the webhooks of one tenant.
+    """The limits of the requests that wait for the webhooks of one tenant.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class _Wait:
         return self.running >= self.limits.free and self.used >= self.limits.burst
 
     def advance(self, now: float) -> None:
-        """Count the seconds until now; those in which fewer wait give some back."""
+        """Count the seconds until now; while fewer than ``free`` requests wait, the count falls."""
         used = self.used + (self.running - self.limits.free) * (now - self.since)
         self.used, self.since = min(max(used, 0.0), self.limits.burst), now
 

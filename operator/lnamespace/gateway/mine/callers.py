@@ -61,7 +61,7 @@ class MineCaller:
         return self.impersonator or self.owner
 
     def refuse_certificate(self) -> None:
-        """Refuse what only the API server can answer to somebody with a client certificate.
+        """Refuse a request that has to be sent with credentials, if the caller has a certificate.
 
         Raises
         ------

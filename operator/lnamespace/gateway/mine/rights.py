@@ -161,7 +161,7 @@ class NamespaceRights:
         )
 
     def listed(self, subjects: Subjects, version: str, began: float) -> None:
-        """Note that a list at a version was answered by what was held at ``began``."""
+        """Record that a list at a version has the namespaces with rights at ``began``."""
         self._listed.setdefault((hash(subjects), version), began)
         if len(self._listed) > _LISTED:
             self._listed.popitem(last=False)

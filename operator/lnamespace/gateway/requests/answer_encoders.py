@@ -24,7 +24,7 @@ class AnswerEncoder(Protocol):
         """Return an answer, given as JSON; pause where others may run if it is a long list."""
 
     def encode_event(self, event: bytes) -> bytes:
-        """Return an event of a watch, given as JSON, with what ends it."""
+        """Return an event of a watch, given as JSON, encoded and delimited."""
 
 
 class ProtobufEncoder:

@@ -108,7 +108,7 @@ class Tenants:
         return KeptDefinition.of(found).generation if found else 0
 
     def retained_definitions(self) -> frozenset[str]:
-        """Return the names upstream of definitions whose webhook is asked, though nobody is served.
+        """Return the names upstream of definitions without an LCluster whose webhook is asked.
 
         Their LCluster is gone, and its objects are kept (``deletionPolicy: Retain``).
         """

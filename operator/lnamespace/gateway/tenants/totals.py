@@ -46,7 +46,7 @@ Answer = tuple[UpstreamResponse, bytes]
 
 @dataclass
 class TenantTotals:
-    """The totals of one tenant, and what each of its namespaces uses of them.
+    """The totals of one tenant, and the usage of each of its namespaces.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ Route = Callable[[LCluster], WebhookRoute]
 
 
 class ViewBuilder:
-    """The builder of all views, and of what they have in common.
+    """The builder of all views, and of the parts that they share.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class ViewBuilder:
         return resource == PRIORITY_CLASS and self._is_default_priority(item)
 
     def refresh(self, groups: _Groups) -> Tables:
-        """Take over what is published and served now; return the resource tables until now."""
+        """Update the published objects and served resources; return the previous tables."""
         self._groups = groups
         self._shown = self._published_names()
         roles = self._published_roles()

@@ -72,7 +72,7 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, item: WatchedObject) -> "KeptDefinition":
-        """Return what is kept of a definition."""
+        """Return the kept part of a definition."""
         return _kept(item.raw)
 
 
@@ -162,7 +162,7 @@ class RbacBudget:
     _totals: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def kept(self, tenant: str, plural: str, item: WatchedObject) -> WatchedObject:
-        """Count an object as it is now; return it as it may be kept."""
+        """Count the bytes of an object; return it, empty if its LCluster has too many."""
         self.remove(tenant, plural, item.key)
         size = len(item.raw)
         if self._totals[tenant] + size > self.most:

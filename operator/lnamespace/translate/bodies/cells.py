@@ -27,7 +27,7 @@ _IN_LIST = re.compile(r"[^\s,]+")
 
 
 def own(view: TenantView, text: str) -> str:
-    """Return a name without the prefix; a text with a slash is no such name."""
+    """Return a name without the prefix; a text with a slash is no name of an object."""
     if text == empty_class(view):
         return ""
     return text if "/" in text else text.removeprefix(view.prefix)

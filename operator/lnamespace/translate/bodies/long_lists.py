@@ -110,7 +110,7 @@ def _objects(translator: AnswerTranslator, items: list[Raw]) -> Iterator[_Part]:
 
 
 def _rows(translator: AnswerTranslator, members: Encoded, rows: list[Raw]) -> Iterator[_Part]:
-    """Translate rows as tables of a few rows: their columns say what the cells are."""
+    """Translate rows as tables of a few rows, each with the columns, which cells depend on."""
     for some in _groups(rows, _ROWS):
         table = members | {"rows": Raw(b"[%b]" % b",".join(some))}
         line = at_any_depth(_rows_down, translator, table)

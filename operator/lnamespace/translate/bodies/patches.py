@@ -71,7 +71,7 @@ def patch_up(
 
 
 def unreadable(error: RecursionError | ValidationError) -> Refused:
-    """Return the refusal of what cannot be decoded although it is JSON.
+    """Return the refusal of a body that is JSON but cannot be decoded.
 
     A pointer of 600 keys in a JSON patch is too deep as well: its value is confined at its place.
     Values of confined kinds are decoded, in which a number of thousands of digits is out of range.

@@ -73,7 +73,7 @@ def _is_time(path: tuple[str, ...]) -> bool:
 
 
 def _values(body: Any, *, only_metadata: bool) -> _Values:
-    """Return what a body writes, an object or operations, each value with its place."""
+    """Return the values that an object or operations write, each with its place."""
     if isinstance(body, list):
         found = [_of_operation(dict(each)) for each in body if isinstance(each, tuple)]
     else:

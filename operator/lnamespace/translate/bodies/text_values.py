@@ -71,7 +71,7 @@ def _value(text: str) -> str:
 def _rules(
     translator: FieldRule, steps: tuple[str, ...], context: TranslationContext
 ) -> Iterator[Callable[[str], str]]:
-    """Yield what translates the JSON of the value at a path."""
+    """Yield the rules that translate the JSON of the value at a path."""
     if rule := rule_at(translator, steps):
         yield lambda value: _spelled(value, rule, context)
     for confined in rules_of(context.resource):

@@ -55,13 +55,13 @@ def parse_swagger(document: bytes) -> SwaggerDocument:
 
 
 def group_of_path(path: str) -> str:
-    """Return the API group of a path; empty for the core group and for what is no resource."""
+    """Return the API group of a path; empty for the core group and for other paths."""
     words = path.strip("/").split("/")
     return words[1] if words[0] == "apis" and len(words) > 1 else ""
 
 
 def platform_part(swagger: SwaggerDocument, served: ServedPaths) -> SwaggerPart:
-    """Return the groups of the platform, without what is hidden; the same for all tenants."""
+    """Return the groups of the platform without hidden resources; the same for all tenants."""
     paths: dict[str, msgspec.Raw] = {}
     removed: list[msgspec.Raw] = []
     for path, raw in swagger.whole.paths.items():

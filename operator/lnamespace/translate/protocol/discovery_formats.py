@@ -20,7 +20,7 @@ class DiscoveryFormat:
 
     @property
     def content_type(self) -> str:
-        """Return the media type with the parameters that say what the document is."""
+        """Return the media type with the parameters that name the kind of the document."""
         parameters = _AGGREGATED.items() if self.aggregated else ()
         return ";".join((self.media_type, *(f"{key}={value}" for key, value in parameters)))
 

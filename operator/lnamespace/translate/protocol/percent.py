@@ -39,7 +39,7 @@ def encode_query(parameters: tuple[tuple[str, str], ...]) -> str:
 
 
 def refuse_path_segment(segment: str) -> None:
-    """Refuse what k8s.io/apimachinery's IsValidPathSegmentName refuses, and what cannot be shown.
+    """Refuse a segment that is unprintable, or that Kubernetes' IsValidPathSegmentName refuses.
 
     Raises
     ------

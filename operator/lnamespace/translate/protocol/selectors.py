@@ -113,7 +113,7 @@ def _field_term(selector: str, term: str) -> FieldTerm:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """Return what a backslash escapes in a value: backslash, comma or equals."""
+    """Return the character that a backslash escapes in a value: backslash, comma or equals."""
     if found["unescaped"]:
         code = ord(found["unescaped"])
         raise bad_request(f"invalid field selector: unescaped character in value: {code}")

@@ -54,7 +54,7 @@ class ApiStatus:
 
 
 class Refused(LNamespaceError):
-    """A request of a tenant is refused; ``status`` is what the client is answered."""
+    """The refusal of a request of a tenant; ``status`` is the answer."""
 
     def __init__(self, status: ApiStatus) -> None:
         super().__init__(status.message)

@@ -183,7 +183,7 @@ class YamlComposer:
         self._put(node.value)
 
     def alias(self, event: yaml.AliasEvent) -> None:
-        """Take what an alias names, once more."""
+        """Add a copy of the value that an alias names."""
         if event.anchor not in self.anchors:
             raise yaml_refused(f"unknown anchor '{event.anchor}' referenced")
         target = self.anchors[event.anchor]

@@ -205,7 +205,7 @@ def _labelled(members: Encoded, wanted: str) -> Encoded:
 
 
 def _without_label(members: Encoded) -> Encoded:
-    """Return an object without that label: its tenant stored it past the gateway."""
+    """Return an object without the label of `_labelled`: its tenant stored it past the gateway."""
     if UNCONVERTED.encode() not in bytes(members.get("metadata", _NO_OBJECT)):
         return members
     metadata: Encoded = decoded(members["metadata"], dict[str, Raw])

@@ -30,7 +30,7 @@ def admission_size(obj: dict[str, Any]) -> int:
 
 
 def _weight(value: Any) -> int:
-    """Return what the expressions in a value weigh."""
+    """Return the weight of the expressions in a value."""
     weight, waiting = 0, [("", value)]
     while waiting:
         key, found = waiting.pop()

@@ -166,7 +166,7 @@ def confine(
     form: Form = Form.WHOLE,
     owned_by_others: frozenset[Path] = frozenset(),
 ) -> Object:
-    """Return what a tenant writes, confined to it; a patch or an apply has a part of the object.
+    """Return a tenant's object, or a part of it in a patch or an apply, confined to the tenant.
 
     Required fields are sent again, so that no patch removes them.
 

@@ -80,7 +80,7 @@ class PolicyExpressions:
         return (("spec",), ("webhooks", "*", "matchConditions"))
 
     def confine(self, subject: ConfinedBody) -> None:
-        """Translate the expressions for objects upstream; refuse what none may ask."""
+        """Translate the expressions for objects upstream; refuse some calls of ``authorizer``."""
         for holder, key in _expressions(subject.body):
             if call := _refused_call(holder[key]):
                 raise subject.refuse("expression", f"authorizer.{call} is not available")

@@ -84,7 +84,7 @@ class _Addition:
 
 @dataclass(frozen=True)
 class _Defaults:
-    """The defaults of a schema, and of the schemas of what is inside its values."""
+    """The defaults of a schema, and of the schemas inside it."""
 
     members: Mapping[str, "_Defaults"] = field(default_factory=dict)
     items: "_Defaults | None" = None
@@ -93,7 +93,7 @@ class _Defaults:
 
     @classmethod
     def of(cls, schema: Any) -> "_Defaults":
-        """Read a schema; what is none has no defaults."""
+        """Read a schema; an invalid one has no defaults."""
         if not isinstance(schema, dict):
             return cls()
         found = schema.get("properties")
@@ -108,12 +108,12 @@ class _Defaults:
 
     @cached_property
     def empty(self) -> int:
-        """Return what is added to an object ``{}``."""
+        """Return the bytes that are added to an object ``{}``."""
         return sum(each.missing(key) for key, each in self.members.items())
 
     @cached_property
     def absent(self) -> int:
-        """Return what is added where there is no value, or null: the default, itself filled."""
+        """Return the bytes that are added in place of null: the default, with defaults inside."""
         if self.default is _NONE:
             return 0
         count = sum(1 for _ in _values_in(self.default))
@@ -121,11 +121,11 @@ class _Defaults:
 
     @cached_property
     def whole(self) -> int:
-        """Return the most that is added to an object without items, whatever is written of it."""
+        """Return the most bytes that are added to an object, apart from items of lists."""
         return sum(max(each.whole, each.missing(key)) for key, each in self.members.items())
 
     def _added_to(self, value: Any) -> int:
-        """Return what is added to a value."""
+        """Return the bytes that are added to a value."""
         if isinstance(value, list) and self.items:
             return sum(self.items.added_inside(each) for each in value)
         if not isinstance(value, dict):
@@ -136,15 +136,15 @@ class _Defaults:
         return sum(inside) + sum(missing)
 
     def missing(self, key: str) -> int:
-        """Return what is added to an object that lacks this member."""
+        """Return the bytes that are added to an object without this member."""
         return len(key) + self.absent if self.default is not _NONE else 0
 
     def added_inside(self, value: Any) -> int:
-        """Return what is added to a value inside of another, in the place of null too."""
+        """Return the bytes that are added to a value inside another, or in place of null."""
         return self.absent if value is None else self._added_to(value)
 
     def additions(self, *, repeated: bool = False) -> Iterator[_Addition]:
-        """Yield what is added to each value that may be there any number of times."""
+        """Yield the additions to values that an object may have any number of."""
         for key, below in self.members.items():
             if repeated:
                 yield _Addition(f"an object {key} in an item", below.empty, _most(f'"{key}":{{}},'))

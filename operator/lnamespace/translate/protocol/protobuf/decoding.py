@@ -192,7 +192,7 @@ class MessageDecoder:
 
     @cached_property
     def template(self) -> JsonObject:
-        """Return the JSON of an empty message; it and what is in it must not be changed."""
+        """Return the JSON of an empty message, which must not be changed."""
         template: JsonObject = {}
         for field in self._schema.fields:
             if field.name == INLINE:

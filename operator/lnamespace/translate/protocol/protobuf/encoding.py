@@ -81,7 +81,7 @@ def _encoder(field: FieldSchema) -> EncodeValue:
 
 @cache
 def _zero(type_name: str) -> bytes:
-    """Return an empty value as it is written after its tag and length."""
+    """Return the bytes of an empty value, which follow its tag and length."""
     if type_name in SCALARS:
         return NUMBER_ZEROS[_wire_type(type_name)]
     if type_name == "quantity":
@@ -173,7 +173,7 @@ class MessageEncoder:
 
     @cached_property
     def _fields(self) -> tuple[tuple[str, WriteField, bytes], ...]:
-        """Return name, writer and what is written without a value, by the order on the wire."""
+        """Return name, writer and bytes without a value of each field, in the order on the wire."""
         return tuple(
             (field.name, _field_writer(field), _empty_field(field)) for field in self._schema.fields
         )

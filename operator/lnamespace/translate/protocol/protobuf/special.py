@@ -67,7 +67,7 @@ def _written(instant: datetime, message: Fields) -> str:
 
 
 def _since_epoch(value: str) -> tuple[int, timedelta]:
-    """Return the whole seconds since 1970, and what is left."""
+    """Return the whole seconds since 1970, and the rest."""
     if not value.startswith("0000"):
         return divmod(datetime.fromisoformat(value) - EPOCH, SECOND)
     seconds, rest = divmod(datetime.fromisoformat(f"0400{value[4:]}") - EPOCH, SECOND)
