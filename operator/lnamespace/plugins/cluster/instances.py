@@ -1,4 +1,4 @@
-"""Which instances of LNamespaces a cluster has, and which one is meant."""
+"""Find the instances of LNamespaces in a cluster, and choose one."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Reply(NamedTuple):
         return self.reason == "NotFound" and NO_SUCH_API in self.err
 
     def failure(self) -> KubectlError:
-        """Return the failure in kubectl's own words, and what to do."""
+        """Return the failure: kubectl's message, and advice."""
         told = without_policy(self.err.strip()) or f"kubectl failed with exit code {self.code}"
         advice = remedy(self.err)
         return KubectlError(f"{told}\n{advice}" if advice else told, self.code)
@@ -187,7 +187,7 @@ class Kubectl(NamedTuple):
         return self.run("config", "view", "--minify", "-o", f"jsonpath={fields}")
 
     def start_whoami(self) -> Call:
-        """Ask the API server for our user; the login on this machine means nothing to it."""
+        """Ask the API server for our user, which may differ from this machine's."""
 
         def plainly(told: str) -> Call | None:
             review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

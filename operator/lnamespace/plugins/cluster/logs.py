@@ -1,4 +1,4 @@
-"""kubectl's log, which `-v` asks for, apart from its messages."""
+"""Separate kubectl's log, which `-v` asks for, from its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting until an LNamespace or an LCluster can be used, or a change of it is in force."""
+"""Wait until an LNamespace or an LCluster is ready, or a change of it is in force."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _worded(condition: StatusCondition) -> str:
 def wait_ready(
     kubectl: Kubectl, name: str, timeout: float, kind: ResourceKind = LNAMESPACE
 ) -> Object:
-    """Return it when it is ready; raise with the reason when it will not be, or not in time."""
+    """Return the object when it is ready; raise the reason if it will not be, or not in time."""
     progress = Progress(sys.stderr)
     started = since = time.monotonic()
     state = Readiness(False, "", NOT_SEEN)

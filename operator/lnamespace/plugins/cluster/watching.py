@@ -1,7 +1,7 @@
-"""Watches of LNamespaces through kubectl, begun again when they end, as client-go's reflector does.
+"""Watches of LNamespaces through kubectl, resumed when they end, as client-go's reflector does.
 
-A watch ends whenever an API server or a proxy likes. The next one goes on from the resource version
-that was seen last; where that is too old, all is listed again and compared.
+An API server or a proxy may end a watch at any time. The next one resumes at the last resource
+version; if that is too old, all objects are listed again and compared.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def observe(
 
 
 def deleted(name: str, kind: ResourceKind, more: str = "") -> PluginError:
-    """Return the error of somebody who waits for what has gone."""
+    """Return the error for an object that was deleted while somebody waited for it."""
     return PluginError(f'{kind.kind} "{name}" was deleted while waiting for it{more}')
 
 

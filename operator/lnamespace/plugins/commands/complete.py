@@ -163,7 +163,7 @@ def _lns(argv: list[str]) -> int:
 
 
 def _scanned(argv: Sequence[str], known: Flags) -> CommandLine:
-    """Return what stands before the word that is being completed."""
+    """Return the line before the word that is being completed."""
     shorts = {**PASSED_ON_SHORTS, **known.shorts}
     return scan(argv[:-1], FlagTable((known.valued | PASSED_ON) - SWITCHES, shorts))
 
@@ -206,7 +206,7 @@ def _names(line: CommandLine, current: str) -> Sequence[str]:
 
 
 def _subjects(line: CommandLine, fields: Iterable[str]) -> Sequence[str]:
-    """Return who is on these lists of the object that the line names, and not yet in the line."""
+    """Return the subjects on lists of the named object that are not in the line yet."""
     kind, name = read_target(line.words[1])
     reply = _kubectl(line).start_get(path(name, kind)).reply()
     spec = {} if reply.code else reply.document()["spec"]

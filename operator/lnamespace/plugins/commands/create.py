@@ -159,7 +159,7 @@ def _tell(data: bytes) -> None:
 
 
 def _without_plumbing(said: str) -> str:
-    """Return kubectl's messages without what is about our own call or our own policies."""
+    """Return kubectl's messages without parts about our own call or our admission policies."""
     from lnamespace.plugins.cluster.failures import without_policy
 
     said = "".join(line for line in said.splitlines(True) if LOG not in line)

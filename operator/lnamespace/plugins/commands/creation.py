@@ -1,4 +1,4 @@
-"""From the command line of a creation to the object that is sent: pure, built as data."""
+"""Build the object to create from the command line; pure."""
 
 from __future__ import annotations
 

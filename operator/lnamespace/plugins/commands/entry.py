@@ -113,7 +113,7 @@ def _error_text(error: PluginError, name: str) -> str:
 
 
 def _never_fail_to_print() -> None:
-    """Show escaped what the terminal's encoding lacks, instead of a stack trace."""
+    """Escape characters that the terminal's encoding lacks, instead of a stack trace."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

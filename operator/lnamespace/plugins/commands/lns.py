@@ -1,4 +1,4 @@
-"""`kubectl lns`: one's LNamespaces, who may do what in them, and changing that."""
+"""`kubectl lns`: find the subcommand, and run its module."""
 
 from __future__ import annotations
 

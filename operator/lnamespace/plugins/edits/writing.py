@@ -79,7 +79,7 @@ def change(target: EditOptions, edit: Edit) -> int:
 
 
 def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[str]) -> int:
-    """Print what was changed, once it is in force."""
+    """Print the changes, once they are in force."""
     _pass_on_warnings(reply)
     stored: Object = reply.document()
     if target.timeout and target.dry_run == "none":
@@ -119,7 +119,7 @@ def _write(target: EditOptions, lns: Object) -> Reply | None:
 
 
 def _pass_on_warnings(reply: Reply) -> None:
-    """Print what the API server warns of."""
+    """Print the API server's warnings."""
     for line in reply.err.splitlines():
         if line.startswith("Warning:"):
             say(printable(line))
@@ -138,7 +138,7 @@ def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
 
 
 def _hazardous(target: EditOptions, lns: Object, hazard: str) -> PluginError:
-    """Return why a change is not written; whoever may not write it at all is told that instead."""
+    """Return why a change is not written, or that the caller has no right to write it."""
     reply = _write(target._replace(dry_run="server"), lns)
     return _explained(target, reply) if reply and _may_not(reply) else PluginError(hazard)
 
@@ -149,7 +149,7 @@ def _may_not(reply: Reply) -> bool:
 
 
 def _explained(target: EditOptions, reply: Reply) -> PluginError:
-    """Return a refusal, with what the caller can do about it."""
+    """Return a refusal, with advice to the caller."""
     failure = reply.failure()
     if not _may_not(reply):
         return failure

@@ -36,7 +36,7 @@ NAMESPACES = "/api/v1/namespaces?limit=1"
 
 
 class KubeconfigContext(NamedTuple):
-    """A context of a kubeconfig: its name, what it leads to, and as whom."""
+    """A context of a kubeconfig: its name, cluster and user."""
 
     name: str
     gateway: GatewayAddress
@@ -84,7 +84,7 @@ def _no_lcluster(reply: Reply, kubectl: Kubectl, name: str) -> PluginError:
 
 
 def mine_path() -> str:
-    """Return the path of the ConfigMap that says where the endpoint `mine` is, if there is one."""
+    """Return the path of the ConfigMap with the address of the endpoint `mine`."""
     ours = suffix()
     prefix = "lnamespace" if ours == DEFAULT_SUFFIX else f"lnamespace.{ours}"
     return f"/api/v1/namespaces/kube-public/configmaps/{prefix}-gateway"

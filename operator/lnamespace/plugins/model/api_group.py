@@ -48,7 +48,7 @@ def api_version() -> str:
 
 
 def policy_prefix() -> str:
-    """Return how the names of this instance's admission policies begin, as the chart has it."""
+    """Return the prefix of the names of this instance's admission policies, as in the chart."""
     ours = suffix()
     return "lnamespace-" if ours == DEFAULT_SUFFIX else f"lnamespace.{ours}-"
 

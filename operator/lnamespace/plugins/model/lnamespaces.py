@@ -1,4 +1,4 @@
-"""Reading LNamespaces and LClusters, and the addresses they have on the API server.
+"""Read LNamespaces and LClusters, and build their paths on the API server.
 
 Objects stay plain JSON: they are shown and sent back whole, with fields this version does not know.
 """
@@ -96,7 +96,7 @@ def read_target(word: str) -> tuple[ResourceKind, str]:
 
 
 def typed(name: str, kind: ResourceKind) -> str:
-    """Return how our own commands take an object: what `read_target` reads."""
+    """Return the argument for an object in our commands, which `read_target` reads."""
     return name if kind == LNAMESPACE else f"{kind.short}/{name}"
 
 

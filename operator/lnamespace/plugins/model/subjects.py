@@ -1,4 +1,4 @@
-"""People on an LNamespace's lists: how they are typed, stored, recognised and shown.
+"""Subjects on an LNamespace's lists: parse, store, compare and print them.
 
 On the command line a subject is
     NAME | user:NAME | group:NAME | serviceaccount:NAMESPACE:NAME
@@ -141,7 +141,7 @@ def parse_subject(text: str, now: datetime) -> ParsedSubject:
 
 
 def _doubt(name: str) -> str:
-    """Return that a bare name is one user, where it may be meant as two; else nothing."""
+    """Return a note that a bare name is one user, if two may be meant; else nothing."""
     from re import fullmatch
 
     if not fullmatch(TWO_NAMES, name):

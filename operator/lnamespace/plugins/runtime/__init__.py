@@ -1,6 +1,6 @@
-"""What a command needs that knows no LNamespaces; it stands in for modules that load slowly.
+"""A base for all commands, without LNamespaces, and in place of modules that load slowly.
 
-`flags` reads command lines as kubectl does, `processes` starts programs, `memory` keeps what was
-found out in the user's cache, `terminal` has text and tables, `output` is for `-o`. `documents` is
-JSON, `values` named tuples, `errors` all errors, `version` what `--version` prints.
+`flags` reads command lines as kubectl does, `processes` starts programs, `memory` is a cache on
+disk, `terminal` prints text and tables, `output` prints for `-o`. `documents` is JSON, `values`
+named tuples, `errors` all errors, `version` is for `--version`.
 """

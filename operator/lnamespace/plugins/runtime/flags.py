@@ -1,4 +1,4 @@
-"""Reading a command line the way kubectl does, without changing it.
+"""Read a command line as kubectl does.
 
 kubectl's flags are pflag's: `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value`, and
 several short ones in one word, `-itn value`. A bare `--` ends them.
@@ -266,7 +266,7 @@ class Arguments(NamedTuple):
 
 
 def parse(argv: Sequence[str], flags: Flags) -> Arguments:
-    """Read a command line, or say what is wrong with it."""
+    """Read a command line; raise a UsageError if it is wrong."""
     valued = (flags.valued | PASSED_ON) - SWITCHES
     line = scan(argv, FlagTable(valued, {**PASSED_ON_SHORTS, **flags.shorts}))
     for option in line.options:

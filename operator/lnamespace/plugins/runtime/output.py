@@ -43,7 +43,7 @@ def _lines(value: object, indent: str) -> Iterator[str]:
 
 
 def _scalar(value: object) -> str:
-    """Return what has no parts; a text with the escapes of YAML, which are those of Python."""
+    """Return a scalar as YAML; a text has escapes, which are those of Python."""
     if isinstance(value, float):
         return _float(value)
     if not isinstance(value, str):

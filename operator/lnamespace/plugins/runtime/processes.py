@@ -1,4 +1,4 @@
-"""Programs that we start: to become kubectl, to run it on the terminal, or to read what it answers.
+"""Start kubectl: in place of this process, on its terminal, or to read its output.
 
 The module `subprocess` does more, and takes longer to load than kubectl to start.
 """

@@ -1,7 +1,7 @@
 """Named tuples without the module `typing`: importing that takes longer than a plugin's own work.
 
-Type checkers see `typing.NamedTuple`; so does a reader. What a class says is read once, when it is
-made, and nothing is compiled.
+Type checkers see `typing.NamedTuple`. The annotations are read once, when a class is made, and no
+code is compiled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether somebody may sudo in a namespace or an LCluster, and as whom; asked of the API server.
+"""Ask the API server whether somebody may sudo in a namespace or an LCluster, and as whom.
 
 The checks serve to explain a refusal, and to choose what is impersonated: oneself with a group, or
 one account that stands for the LNamespace. They grant nothing: the API server decides.

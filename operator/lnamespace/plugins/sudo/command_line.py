@@ -164,7 +164,7 @@ def leading(line: CommandLine) -> tuple[Piece, ...]:
 
 
 def first_words(line: CommandLine) -> tuple[str, ...]:
-    """Return the first words with no flag between them: what kubectl looks for a plugin in."""
+    """Return the first words with no flag between them, among which kubectl finds a plugin."""
     words: list[str] = []
     for piece in line.pieces:
         if piece.word is not None:

@@ -76,7 +76,7 @@ def contents(files: Files) -> Contents:
 
 
 def _read_by_kubectl(files: Files) -> Contents:
-    """Return what kubectl finds in the files; no request is sent for `label --local`."""
+    """Return the namespaces that kubectl finds in the files; `label --local` sends no request."""
     names = [name for name in files.names if not _is_address(name) and not _is_typed(name)]
     given = [f"--filename={name}" for name in names]
     given += [f"--kustomize={folder}" for folder in files.kustomizations]
@@ -106,7 +106,7 @@ def _is_typed(file: str) -> bool:
 
 
 def _paths(file: str) -> list[str]:
-    """Return the files that an argument of -f means, or raise what kubectl says of them.
+    """Return the files that an argument of -f means, or raise kubectl's error about them.
 
     kubectl reports it only when it runs, and before that we need the namespace from the file.
     """

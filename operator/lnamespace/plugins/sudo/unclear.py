@@ -76,7 +76,7 @@ def problem_of(
     namespaces: Sequence[str],
     problem: PluginError | None,
 ) -> PluginError:
-    """Return why a command cannot be run: what is wrong with it, or that it names no namespace."""
+    """Return why a command cannot be run: its error, or that it names no namespace."""
     if len(namespaces) > 1:
         return PluginError(
             f"the files are for several namespaces ({', '.join(namespaces)}), and sudo is for one: "

@@ -1,4 +1,4 @@
-"""`kubectl lns ledger`: who pays for an LNamespace or an LCluster, since when, by whose word."""
+"""`kubectl lns ledger`: who pays for an LNamespace or an LCluster, and who paid before."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def as_json(rows: Iterable[Payment]) -> str:
 
 
 def cells(row: Payment) -> list[str]:
-    """Return the columns as text, what is no text as JSON."""
+    """Return the columns as text; other values as JSON."""
     return [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
         for value in columns(row).values()
@@ -294,7 +294,7 @@ def cells(row: Payment) -> list[str]:
 
 
 def harmless(text: str) -> str:
-    """Return a cell that no spreadsheet runs: what it takes for a formula gets an apostrophe.
+    """Return a cell that no spreadsheet runs: an apostrophe precedes formulas.
 
     `lnamespace ledger` does the same; without the apostrophes, the text is the original one.
     """

@@ -1,4 +1,4 @@
-"""`kubectl lns list`: which LNamespaces there are for the caller."""
+"""`kubectl lns list`: the caller's LNamespaces."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _remark(arguments: Arguments) -> None:
 
 
 def ask(arguments: Arguments) -> tuple[Call, Call]:
-    """Begin to ask who we are and for all LNamespaces, both at the same time."""
+    """Request our user and all LNamespaces at the same time."""
     kubectl = Kubectl(arguments.connection)
     return kubectl.start_whoami(), kubectl.start_get(collection() + _query(arguments))
 
@@ -86,7 +86,7 @@ def _query(arguments: Arguments) -> str:
 
 
 def _follow(arguments: Arguments, me: Caller, listed: Object, output: str) -> int:
-    """Show what there is, then a line for each change, until interrupted, as kubectl does."""
+    """Show the list, then a line for each change, until interrupted, as kubectl does."""
     from lnamespace.plugins.cluster.watching import changes
     from lnamespace.plugins.model.lnamespaces import name_of
     from lnamespace.plugins.runtime.terminal import ColumnLayout

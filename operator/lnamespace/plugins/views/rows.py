@@ -32,7 +32,7 @@ WIDE = ("USERS", "MANAGERS", "SUDOERS", "OWNER", "TEAM", "ENVIRONMENT", "SUDO AS
 
 
 def chosen(arguments: Arguments, items: Iterable[Object], me: Caller) -> list[Object]:
-    """Return those that are the caller's, or all if that was asked for, by name."""
+    """Return the caller's LNamespaces, or all with --all, sorted by name."""
     now, everything = datetime.now(UTC), arguments.switch("all")
     return sorted((lns for lns in items if everything or access(lns, me, now).any), key=name_of)
 
@@ -45,7 +45,7 @@ def row_of(lns: Object, me: Caller, output: str) -> tuple[str, ...]:
 
 
 def whole(found: Sequence[Object]) -> Object:
-    """Return the objects as one, for programs."""
+    """Return the objects as one List, for `-o json` and `-o yaml`."""
     items = [
         {"apiVersion": api_version(), "kind": LNAMESPACE.kind, **without_managed_fields(lns)}
         for lns in found

@@ -1,7 +1,7 @@
-"""`kubectl lns whoami`: who the caller is to the cluster, and what is open to them.
+"""`kubectl lns whoami`: the user of the caller, and their choices for a new LNamespace.
 
-Nobody but the platform team may read who pays by default, nor which profiles there are. So the
-cluster is asked what it would do: by dry runs of a creation, which are checked and not stored.
+Only the platform team may read the default payers and the profiles. So the choices are found by dry
+runs of a creation, which the API server checks and does not store.
 """
 
 from __future__ import annotations
