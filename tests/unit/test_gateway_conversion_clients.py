@@ -16,7 +16,7 @@ from lnamespace.gateway.definitions.conversion_paths import (
     digest_of,
 )
 from lnamespace.gateway.definitions.definition import decode_definition
-from lnamespace.gateway.definitions.definition_patches import FORGOTTEN
+from lnamespace.gateway.definitions.definition_patches import CLEAR_MANAGED_FIELDS
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.translate.names.webhook_routes import TenantWebhook
 
@@ -116,7 +116,7 @@ async def test_what_nobody_serves_keeps_its_key() -> None:
 async def test_a_definition_without_room_forgets_who_owns_its_fields() -> None:
     platform = Platform(definition(path(), ""), errors=[NoRoom("too large", status=500)])
     await platform.renew()
-    assert platform.patched[-1] == [*platform.patched[0], FORGOTTEN]
+    assert platform.patched[-1] == [*platform.patched[0], CLEAR_MANAGED_FIELDS]
 
 
 async def test_who_is_first_wins() -> None:

@@ -43,9 +43,9 @@ async def confirm_secondary(
     confirm_connection(authorizer, user, attributes)
     preconditions = {}
     if not may_create(authorizer, user, attributes, call.media_type):
-        there = await stored_object(upstream, call)
-        confirm_existing(authorizer, user, attributes, exists=bool(there))
-        preconditions = {"uid": metadata_of(there).uid}
+        stored = await stored_object(upstream, call)
+        confirm_existing(authorizer, user, attributes, exists=bool(stored))
+        preconditions = {"uid": metadata_of(stored).uid}
     if needs_signer(attributes):
         stored = await stored_object(upstream, call)
         if not stored:

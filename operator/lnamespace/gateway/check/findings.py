@@ -269,8 +269,8 @@ def _rights(state: PlatformState) -> Iterator[CheckFinding]:
             "upgrade the chart's release, which gives what the gateway needs",
         )
     for plural in FENCES:
-        there = {each.metadata.name for each in state.objects if each.resource.plural == plural}
-        if state.needed and state.fence not in there:
+        names = {each.metadata.name for each in state.objects if each.resource.plural == plural}
+        if state.needed and state.fence not in names:
             yield CheckFinding(
                 Severity.PROBLEM,
                 f"{plural} {state.fence}",

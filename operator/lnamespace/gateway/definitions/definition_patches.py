@@ -16,7 +16,11 @@ from lnamespace.kube.times import present_time
 
 Operation = dict[str, Any]
 
-CLEAR_MANAGED_FIELDS: Operation = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
+CLEAR_MANAGED_FIELDS: Operation = {
+    "op": "replace",
+    "path": "/metadata/managedFields",
+    "value": [{}],
+}
 """One empty entry is how a client forgets who owns which field."""
 
 

@@ -44,7 +44,7 @@ class Lister:
         """
         marked = self.marked(call.view.tenant)
         parts = list_parts(call.request, namespaces.all(), call.view, marked=marked)
-        nothing = b"" if parts else await self._nothing(call)
+        empty = b"" if parts else await self._empty_list(call)
         # Again: a namespace created meanwhile may have objects older than that version.
         parts = parts or list_parts(call.request, namespaces.all(), call.view, marked=marked)
         for part in parts:
@@ -52,13 +52,13 @@ class Lister:
                 await namespaces.wait_usable(part.name)
         heads: list[Headers] = []
         try:
-            body = await self._list(call, parts, namespaces, heads) if parts else nothing
+            body = await self._list(call, parts, namespaces, heads) if parts else empty
         except UpstreamRefused as refused:
             await answer_json(call, refused.status, refused.headers, refused.body)
         else:
             await answer_json(call, 200, merged_headers(heads), body)
 
-    async def _nothing(self, call: TenantCall) -> bytes:
+    async def _empty_list(self, call: TenantCall) -> bytes:
         """Return an empty list, for a tenant without namespaces."""
         resource = call.request.resource
         above = replace(resource, group=call.view.group_up(resource.group))
@@ -88,7 +88,7 @@ class Lister:
         start = self.sealer.unseal(call.request, owner, token) if token else None
         pages, rest = await list_page(fetch, names_of(parts), limit, start)
         if not pages:
-            return await self._nothing(call)  # the last of the namespaces left between two pages
+            return await self._empty_list(call)  # the last of the namespaces left between two pages
         return merge_pages(pages, self.sealer.seal(call.request, owner, rest) if rest else "")
 
     async def _fetch(
@@ -107,7 +107,7 @@ class Lister:
             and call.over_namespaces
             and await namespaces.wait_ended(part.name, _END_SECONDS)
         ):
-            return (), await self._nothing(call)
+            return (), await self._empty_list(call)
         call.usage.charge_extra(seconds_for_answer(len(body)))
         if response.status == 200:
             return response.headers, body

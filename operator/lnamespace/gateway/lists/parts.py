@@ -62,32 +62,32 @@ def cluster_parts(request: ResourceRequest, *, marked: bool = False) -> list[Par
 
 
 def list_parts(
-    request: ResourceRequest, there: Sequence[str], view: TenantView, *, marked: bool
+    request: ResourceRequest, namespaces: Sequence[str], view: TenantView, *, marked: bool
 ) -> list[Part]:
     """Return the parts of a list; none if the tenant has no namespace to send a request for.
 
     Parameters
     ----------
-    there
+    namespaces
         The tenant's namespaces that are open, in upstream spelling.
     """
     if not request.resource.namespaced:
         return cluster_parts(request, marked=marked)
     if not request.namespace:
-        return [namespace_part(request, each, view) for each in there]
+        return [namespace_part(request, each, view) for each in namespaces]
     upstream = view.namespace_up(request.namespace)
-    if upstream in there:
+    if upstream in namespaces:
         return [Part(upstream, request)]
     return (
         [Part(upstream, request_matching_nothing(request))]
-        if has_default_namespace(there, view)
+        if has_default_namespace(namespaces, view)
         else []
     )
 
 
-def has_default_namespace(there: Collection[str], view: TenantView) -> bool:
+def has_default_namespace(namespaces: Collection[str], view: TenantView) -> bool:
     """Return whether :func:`request_matching_nothing` can be sent: it is about ``default``."""
-    return view.namespace_up(DEFAULT_NAMESPACE) in there
+    return view.namespace_up(DEFAULT_NAMESPACE) in namespaces
 
 
 def request_matching_nothing(request: ResourceRequest) -> ResourceRequest:

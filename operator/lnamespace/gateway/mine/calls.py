@@ -105,13 +105,13 @@ class MineCall:
         """Return whether the API server may not know yet of the caller's rights in a namespace."""
         return self.rights.recently_granted(self.caller.subjects, namespace, _FRESH_SECONDS)
 
-    async def wait_changed(self, there: Sequence[str], seconds: float) -> bool:
-        """Wait until the caller's namespaces differ from ``there``; return whether they do."""
+    async def wait_changed(self, known: Sequence[str], seconds: float) -> bool:
+        """Wait until the caller's namespaces differ from ``known``; return whether they do."""
         changed = asyncio.Event()
         stop = self.rights.listen(self.caller.subjects, changed.set)
         try:
             async with asyncio.timeout(seconds):
-                while self.namespaces() == there:
+                while self.namespaces() == known:
                     changed.clear()
                     await changed.wait()
         except TimeoutError:

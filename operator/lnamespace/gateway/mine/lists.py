@@ -60,12 +60,12 @@ class MineLister:
         began = call.rights.now()
         headers: Headers = WITHOUT_ANY
         body = b""
-        while there := call.namespaces():
+        while namespaces := call.namespaces():
             try:
-                body, headers = await self._list(call, page, there), ()
+                body, headers = await self._list(call, page, namespaces), ()
             except UpstreamRefused as refused:
                 # The API server may know of the end of rights before we do.
-                if refused.status != 403 or not await call.wait_changed(there, _END_SECONDS):
+                if refused.status != 403 or not await call.wait_changed(namespaces, _END_SECONDS):
                     raise
                 continue
             break
@@ -85,7 +85,7 @@ class MineLister:
         start = self.sealer.unseal(call.request, call.caller.owner, token) if token else None
         return _PageStart(limit, start)
 
-    async def _list(self, call: MineCall, page: _PageStart, there: Sequence[str]) -> bytes:
+    async def _list(self, call: MineCall, page: _PageStart, namespaces: Sequence[str]) -> bytes:
         """Return the list without the namespaces in which the caller may not list the resource."""
         refusals: list[UpstreamRefused] = []
 
@@ -98,18 +98,18 @@ class MineLister:
                 refusals.append(refused)
                 return None
 
-        body = await self._merged(call, page, fetch, there)
-        if len(refusals) == len(there):
+        body = await self._merged(call, page, fetch, namespaces)
+        if len(refusals) == len(namespaces):
             raise refusals[0]
         return body
 
     async def _merged(
-        self, call: MineCall, page: _PageStart, fetch: Fetch, there: Sequence[str]
+        self, call: MineCall, page: _PageStart, fetch: Fetch, namespaces: Sequence[str]
     ) -> bytes:
         request, owner, start = call.request, call.caller.owner, page.start
         if not page.limit and not start:
-            return await list_all(fetch, there, call.usage)
-        pages, rest = await list_page(fetch, there, page.limit, start)
+            return await list_all(fetch, namespaces, call.usage)
+        pages, rest = await list_page(fetch, namespaces, page.limit, start)
         if not pages:
             # The last of the namespaces left between two pages, or they are all refused.
             return empty_list(request, call.accept, start.version if start else "")

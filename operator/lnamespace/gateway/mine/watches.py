@@ -66,14 +66,14 @@ class MineWatcher:
         ClusterError
             The API server does not answer; nothing has been answered.
         """
-        there = frozenset(call.namespaces())
-        with self.counts.counted(call.caller.account, max(len(there), 1)) as count:
+        namespaces = frozenset(call.namespaces())
+        with self.counts.counted(call.caller.account, max(len(namespaces), 1)) as count:
             use_websocket(call.exchange, call.encoder, call.usage)
-            permitted = await permitted_namespaces(call, there)
-            await _SpanningWatch(call, self.log, count, there, permitted).answer()
+            permitted = await permitted_namespaces(call, namespaces)
+            await _SpanningWatch(call, self.log, count, namespaces, permitted).answer()
 
 
-async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozenset[str]:
+async def permitted_namespaces(call: MineCall, namespaces: frozenset[str]) -> frozenset[str]:
     """Return the namespaces in which the caller may watch the resource.
 
     Raises
@@ -84,7 +84,7 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
         The API server refuses to answer.
     """
     if call.of_namespaces:
-        return there
+        return namespaces
     turns = asyncio.Semaphore(_AT_A_TIME)
 
     async def asked(namespace: str) -> bool:
@@ -93,12 +93,14 @@ async def permitted_namespaces(call: MineCall, there: frozenset[str]) -> frozens
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {each: group.create_task(call.usage.metered(asked(each))) for each in there}
+            tasks = {
+                each: group.create_task(call.usage.metered(asked(each))) for each in namespaces
+            }
     except BaseExceptionGroup as failed:
         # A group of failures was an internal error.
         raise first_failure(failed) from None
     found = frozenset(each for each, task in tasks.items() if task.result())
-    if there and not found:
+    if namespaces and not found:
         what, user = call.request.resource.group_resource, call.caller.user
         message = (
             f'{what} is forbidden: User "{user}" cannot watch resource "{what.plural}" in API '
@@ -137,18 +139,18 @@ class _SpanningWatch:
         log: ResumeLog,
         count: WatchCount,
         held: frozenset[str],
-        there: frozenset[str],
+        permitted: frozenset[str],
     ) -> None:
         self._call = call
         self._count = count
         self._known = set(held)
         """The namespaces with rights of the caller, as far as this watch has followed."""
-        self._watched = set(there)
+        self._watched = set(permitted)
         self._opened: set[str] = set()
         self._changed = asyncio.Event()
         asked = WatchRequest.from_request(call.request, call.caller.owner)
-        self._replays_nothing = asked.initial_events and asked.bookmarks and not there
-        self._replays = asked.initial_events and bool(there)
+        self._replays_nothing = asked.initial_events and asked.bookmarks and not permitted
+        self._replays = asked.initial_events and bool(permitted)
         request = replace(
             asked,
             initial_events=self._replays,

@@ -140,15 +140,15 @@ class ClusterQuota:
         self, call: TenantCall, counted: _LimitedKinds, limit: int, written: _Object
     ) -> None:
         resource = call.request.resource
-        there = await self._there(call, counted)
-        used = sum(there.values())
+        sizes = await self._sizes(call, counted)
+        used = sum(sizes.values())
         after = counted.size(restore(resource, written, call.view))
-        more = after - there.get(_key_of(resource, written), 0)
+        more = after - sizes.get(_key_of(resource, written), 0)
         if more > 0 and used + more > limit:
             exceeded = ExceededQuota("lcluster", counted.word, more, used, limit)
             raise exceeded.refusal(resource.group_resource, call.request.name)
 
-    async def _there(self, call: TenantCall, counted: _LimitedKinds) -> dict[_Key, int]:
+    async def _sizes(self, call: TenantCall, counted: _LimitedKinds) -> dict[_Key, int]:
         """Return how much each object of a tenant counts towards the limit."""
         types = [
             each

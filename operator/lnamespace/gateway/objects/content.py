@@ -84,14 +84,14 @@ class ContentQuota:
         applied = call.view.name_up(request.resource, request.name)
         limit = self._limit(tenant, request.resource.group_resource)
         while limit:
-            there = self._there(tenant, request.resource.group_resource)
-            if request.verb == "patch" and applied in there:
+            existing = self._existing(tenant, request.resource.group_resource)
+            if request.verb == "patch" and applied in existing:
                 break
-            if len(there) >= limit:
+            if len(existing) >= limit:
                 resource = request.resource.group_resource
-                quota = ExceededQuota("lcluster", f"count/{resource}", 1, len(there), limit)
+                quota = ExceededQuota("lcluster", f"count/{resource}", 1, len(existing), limit)
                 raise quota.refusal(resource, request.name)
-            if len(there) + self._creating[key] < limit:
+            if len(existing) + self._creating[key] < limit:
                 break
             await self._changed.wait()  # Requests under way may fail, and leave room.
         self._creating[key] += 1
@@ -111,7 +111,7 @@ class ContentQuota:
         limits = self._limits.limits_for(tenant.cluster)
         return limits.namespaces if resource == NAMESPACES else limits.definitions
 
-    def _there(
+    def _existing(
         self, tenant: ServedTenant, resource: GroupResource
     ) -> TenantNamespaces | frozenset[str]:
         """Return the upstream names of a tenant's Namespaces or definitions."""

@@ -166,7 +166,7 @@ class Tenants:
                 client, resource, changed, partial(self._read_rbac, resource.plural)
             )
         for resource in self._views.watched_classes():
-            changed = partial(self._class_changed, resource)
+            changed = partial(self._published_changed, resource)
             yield self._reflector(client, resource, changed, self._parts.shared_class)
 
     def _reflector(
@@ -280,7 +280,7 @@ class Tenants:
         tenant = self._tenants.get(_tenant_of(item))
         if tenant is None:
             if plural == CLUSTER_ROLE.plural:
-                self._class_changed(CLUSTER_ROLE, old, new)
+                self._published_changed(CLUSTER_ROLE, old, new)
         elif item.name == CLUSTER_ACCOUNT_BINDING and item.namespace:
             tenant.namespaces.grant(item.namespace, granted=new is not None)
         elif new:
@@ -289,7 +289,7 @@ class Tenants:
             self._rbac_budget.remove(tenant.name, plural, item.key)
             tenant.remove(plural, item.key)
 
-    def _class_changed(
+    def _published_changed(
         self, resource: Resource, old: WatchedObject | None, new: WatchedObject | None
     ) -> None:
         """Renew the views after a change of a published object.

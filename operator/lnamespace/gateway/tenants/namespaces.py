@@ -100,7 +100,7 @@ class TenantNamespaces:
             self._terminating.add(namespace)
         if namespace not in self._there:
             self._there.add(namespace)
-            self._notify(namespace, there=True)
+            self._notify(namespace, present=True)
         self._notify_closed(namespace, closed)
 
     def remove(self, namespace: str) -> None:
@@ -108,7 +108,7 @@ class TenantNamespaces:
         if namespace in self._there:
             self._there.discard(namespace)
             self._terminating.discard(namespace)
-            self._notify(namespace, there=False)
+            self._notify(namespace, present=False)
 
     def grant(self, namespace: str, *, granted: bool) -> None:
         """Record whether the tenant's account is bound in a namespace."""
@@ -156,11 +156,11 @@ class TenantNamespaces:
 
     def _notify_closed(self, namespace: str, was_closed: bool) -> None:
         if self.closed(namespace) and not was_closed:
-            self._notify(namespace, there=False)
+            self._notify(namespace, present=False)
 
-    def _notify(self, namespace: str, *, there: bool) -> None:
+    def _notify(self, namespace: str, *, present: bool) -> None:
         for listener in list(self._listeners):
-            listener(namespace, there)
+            listener(namespace, present)
         self._wake()
 
     def _wake(self) -> None:

@@ -137,7 +137,7 @@ class WaitingEvents(asyncio.Queue[QueuedEvent]):
         return item
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing."""
 
 
@@ -150,7 +150,9 @@ class OpeningSlot:
         Called when the initial events, or those since the watch's version, are over.
     """
 
-    def __init__(self, slots: asyncio.Semaphore, caught_up: Callable[[], None] = _nothing) -> None:
+    def __init__(
+        self, slots: asyncio.Semaphore, caught_up: Callable[[], None] = _do_nothing
+    ) -> None:
         self._slots = slots
         self._caught_up = caught_up
         self._taken = False

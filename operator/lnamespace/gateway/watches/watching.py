@@ -114,17 +114,17 @@ class _TenantWatch:
     async def _over_namespaces(self, only: str) -> None:
         """Answer from a watch of each namespace; ``only``: of that one, once it exists."""
         parts = self._namespace_parts(only)
-        first = b"" if parts else await self._end_of_nothing()
+        first = b"" if parts else await self._empty_replay()
         # Again: a namespace created meanwhile may have objects older than that version.
         parts = parts or self._namespace_parts(only)
         merged = self._merged_watch(parts)
 
-        def follow(namespace: str, there: bool) -> None:
+        def follow(namespace: str, present: bool) -> None:
             if only and namespace != only:
                 if not has_default_namespace(self.namespaces.all(), self.call.view):
                     merged.leave("")
                 return
-            if not there:
+            if not present:
                 merged.leave(namespace)
                 return
             parts[namespace] = namespace_part(self.call.request, namespace, self.call.view)
@@ -140,8 +140,8 @@ class _TenantWatch:
         finally:
             stop()
 
-    async def _end_of_nothing(self) -> bytes:
-        """Return the bookmark that ends no initial events; empty if the client wants none."""
+    async def _empty_replay(self) -> bytes:
+        """Return the bookmark after no initial events; empty if the client wants none."""
         request = self.call.request
         if not (asks_for_initial_events(request) and takes_bookmarks(request)):
             return b""

@@ -109,7 +109,7 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
     from lnamespace.plugins.model.api_group import group
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
-    _, told, code = process.communicate(body, _tell)
+    _, told, code = process.communicate(body, _print_messages)
     said = told.decode("utf-8", "replace")
     if code and elsewhere(said):
         cleaned = _without_plumbing(said).strip()
@@ -143,7 +143,7 @@ NO_KIND = "no matches for kind "
 UNKNOWN = "failed to download openapi: unknown"  # all that kubectl says where --as is refused
 
 
-def _tell(data: bytes) -> None:
+def _print_messages(data: bytes) -> None:
     """Print kubectl's messages at once: a login may ask the user to do something.
 
     Left out are messages that may yet turn out to be wrong (there is no such kind, it is

@@ -62,13 +62,13 @@ def change(target: EditOptions, edit: Edit) -> int:
         if changed.problems:
             raise PluginError(f"{target.name}: nothing was changed: {'; '.join(changed.problems)}")
         if not changed.words:
-            return _tell(target, lns, (f"{target.qualified} unchanged",))
+            return _print(target, lns, (f"{target.qualified} unchanged",))
         before, lns = lns, {**lns, "spec": changed.spec}
         if changed.hazard:
             raise _hazardous(target, lns, changed.hazard)
         reply = _write(target, lns)
         if reply is None:
-            return _tell(target, lns, changed.words)
+            return _print(target, lns, changed.words)
         if not reply.code:
             return _written(target, before, reply, changed.words)
         if reply.reason != "Conflict":
@@ -86,7 +86,7 @@ def _written(target: EditOptions, before: Object, reply: Reply, words: Sequence[
         _wait(target, before, stored)
     elif target.dry_run == "none":
         words = [f"{line}{NOT_WAITED}" for line in words]
-    return _tell(target, stored, words)
+    return _print(target, stored, words)
 
 
 def _wait(target: EditOptions, before: Object, stored: Object) -> None:
@@ -125,7 +125,7 @@ def _pass_on_warnings(reply: Reply) -> None:
             say(printable(line))
 
 
-def _tell(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
+def _print(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
     if target.output in ("json", "yaml"):
         print(formatted(without_managed_fields(lns), target.output), end="")
     elif target.output == "name":
