@@ -43,7 +43,7 @@ def watched(name: str, labels: Any = None, **members: Any) -> WatchedObject:
 async def renewed(tenants: Tenants, plural: str, item: WatchedObject) -> bool:
     """Return whether all views are made anew after a change of an object."""
     if plural == PRIORITY_CLASS.plural:
-        tenants._class_changed(PRIORITY_CLASS, None, item)  # noqa: SLF001
+        tenants._published_changed(PRIORITY_CLASS, None, item)  # noqa: SLF001
     else:
         tenants._rbac_changed(plural, None, item)  # noqa: SLF001
     stale = tenants._stale  # noqa: SLF001
