@@ -142,7 +142,7 @@ def test_lookups_of_many_invented_users_do_not_delay_other_callers(
     until(lambda: cached.groups_of("alice", "10.0.0.1") == RED)
     assert book.asked.index("alice") < 12
     until(lambda: not cached._waiting)  # noqa: SLF001 - nothing else shows
-    assert len(book.asked) <= directory.LINE_MAX + 5
+    assert len(book.asked) <= directory.QUEUE_MAX + 5
 
 
 def test_a_full_queue_has_room_for_the_caller_with_fewest_lookups(

@@ -1,8 +1,8 @@
 """Limit how much one LCluster may have of what costs all others.
 
 Each namespace and CustomResourceDefinition costs the platform's API server memory and watches for
-as long as it exists. Webhooks, admission policies and ClusterRoleBindings cost it time
-whoever's request it is. So one tenant would slow down all others by making them.
+as long as it exists; webhooks, admission policies and ClusterRoleBindings cost it time in requests
+of everybody. So one tenant could slow down all others.
 """
 
 from dataclasses import dataclass

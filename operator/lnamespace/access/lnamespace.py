@@ -29,8 +29,8 @@ class NamespaceState:
 
     ``profile`` is None while it is not known which profile applies. ``layout_changing`` is set
     while the objects of the previous sudo layout are complete: sudoers may edit the LNamespace by
-    either. ``orphaned`` is set while the Namespace is without its owner reference, and the
-    LNamespace may be on its way out for all that is known.
+    either. ``orphaned`` is set while the Namespace lacks its owner reference, because the
+    LNamespace may be about to be deleted.
     """
 
     ownership: Ownership

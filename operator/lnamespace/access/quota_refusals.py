@@ -1,4 +1,4 @@
-"""Read how the API server refuses what is over the share of a namespace. Pure."""
+"""Parse the API server's refusals of objects that exceed the share of a namespace. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from lnamespace.model.names import SHARE_QUOTA
 from lnamespace.model.quantities import Amounts, parse_amounts
 
 REFUSAL_REASON = "FailedCreate"
-"""The reason of Events by which Kubernetes' controllers tell what they could not create."""
+"""The reason of the Events of Kubernetes' controllers about objects that they cannot create."""
 
 REQUEST_COMPONENT = "lcluster-gateway"
 """The source of such Events of the gateway, which repeats them while a request waits."""
@@ -36,9 +36,9 @@ class ShareRefusal:
 
 
 def waiting_message(message: str) -> str:
-    """Return the refusal of a share's ResourceQuota in words for a request that waits.
+    """Return the refusal by a share's ResourceQuota as the message of a request that waits.
 
-    Whoever reads the Event may have been told that the object was created.
+    The reader of the Event may have had the answer that the object was created.
     """
     waits = message.replace(f"is forbidden: {_EXCEEDED}", _WAITS).replace(_EXCEEDED, _WAITS)
     return waits.replace(", limited: ", ", share: ")

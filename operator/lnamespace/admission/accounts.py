@@ -1,4 +1,4 @@
-"""The account to which counts what a ServiceAccount creates: its Namespace's.
+"""The account to which the creations of a ServiceAccount count: that of its Namespace.
 
 The controller annotates each Namespace with the account to which its LNamespace counts. No tenant
 can change the annotation, and it stays when the LNamespace goes and leaves its Namespace. One read

@@ -1,7 +1,7 @@
 """The address of the client whose request is being answered.
 
 The API server does not authenticate itself to a webhook, so that any client that reaches the port
-looks like it. Scarce things are therefore shared out by address: a stranger gets no more than the
+looks like it. So each address has the same part of what is scarce: a stranger gets no more than the
 API server does.
 """
 

@@ -1,4 +1,4 @@
-"""Whether the name of a new object meets names that belong to a tenant's cluster.
+"""Check the names of new objects against the names that belong to tenants' clusters.
 
 The objects of LCluster ``acme`` have names that begin with ``acme-`` upstream. So no LCluster is
 created while somebody else's object has a name that begins so, and no LNamespace whose name begins

@@ -67,7 +67,7 @@ def write(folder: Path, conventions: Conventions) -> None:
 
 
 def _lnamespaces(names: Names) -> Iterator[tuple[str, Json]]:
-    """Return one LNamespace in each version; v1alpha1 has no ``expiresAt``, and its sample none."""
+    """Yield one LNamespace in each version; v1alpha1 has no ``expiresAt``, and its sample none."""
     ending = msgspec.structs.replace(_SPEC, users=(*_SPEC.users[:-1], _CONTRACTOR))
     yield "lnamespace.yaml", _manifest(ending, names)
     older = convert_manifest(_manifest(_SPEC, names), v1alpha1.VERSION, names)

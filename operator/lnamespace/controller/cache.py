@@ -176,7 +176,7 @@ class Cache:
             self._recount(name, lns, lns, self._quota.release_unused)
 
     def resync_keys(self) -> Iterator[WorkKey]:
-        """Return the keys to reconcile at each resync, people first."""
+        """Yield the keys to reconcile at each resync, people first."""
         yield from self.impersonators
         yield from map(DeletedLNamespaceKey, list(self.deleted))
         yield from self.lclusters.keys()
@@ -184,7 +184,7 @@ class Cache:
             yield LNamespaceKey(cached.lns.name)
 
     def all_keys(self) -> Iterator[WorkKey]:
-        """Return the keys of everything in the caches, leftovers included: for a new leader."""
+        """Yield the keys of everything in the caches, leftovers included: for a new leader."""
         yield from self.resync_keys()
         yield from self.lclusters.leftovers()
         for kind, store in self.objects.items():

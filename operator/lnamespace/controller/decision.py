@@ -270,11 +270,12 @@ def _changes(observation: Observation, decision: ReconcileDecision) -> Changes:
         observation.get,
         (*possible, *_prunable_profile_refs(observation, decision)),
     )
-    first = () if _anybody_in(observation) else filter(lambda a: _lets_in(a, name), actions)
+    has_bindings = any(observation.get(ROLE_BINDING, (name, each)) for each in NAMESPACE_BINDINGS)
+    admitting = () if has_bindings else (a for a in actions if _creates_binding(a, name))
     return Changes(
         profile=tuple(action for action in actions if _is_of_profile(action)),
         others=tuple(action for action in actions if not _is_of_profile(action)),
-        admitting=tuple(first),
+        admitting=tuple(admitting),
         profile_unknown=observation.profile is None,
     )
 
@@ -304,26 +305,21 @@ def _prunable_profile_refs(
     if not owned or observation.profile is None:
         return
     for ref in profiles.profile_refs(observation.name):
-        if ref in observation.objects and not _is_from_before(observation, ref):
+        if ref in observation.objects and not _is_foreign(observation, ref):
             yield ref
 
 
-def _is_from_before(observation: Observation, ref: ObjectRef) -> bool:
+def _is_foreign(observation: Observation, ref: ObjectRef) -> bool:
     """Return whether an object of an adopted Namespace is not ours, but was there before."""
     seen = observation.get(*ref)
     return seen is not None and not seen.managed and observation.adopted
-
-
-def _anybody_in(observation: Observation) -> bool:
-    bindings = ((observation.name, name) for name in NAMESPACE_BINDINGS)
-    return any(observation.get(ROLE_BINDING, key) for key in bindings)
 
 
 def _is_of_profile(action: Action) -> bool:
     return not isinstance(action, Delete) and resource_changed(action) in PROFILE_RESOURCES
 
 
-def _lets_in(action: Action, namespace: str) -> bool:
+def _creates_binding(action: Action, namespace: str) -> bool:
     if not isinstance(action, Create) or action.desired.resource is not ROLE_BINDING:
         return False
     return action.desired.key[0] == namespace

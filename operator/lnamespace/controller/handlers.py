@@ -5,13 +5,14 @@ kopf calls a handler for every LNamespace that is created, edited or deleted::
     API server --watch--> reflector --> kopf --> lnamespace_changed --> store --> queue
          +------list----> reflector -----------------------------------> store
 
-A handler puts what it is told into the store, which compares resource versions. What has changed
-the :class:`~lnamespace.controller.cache.Cache` enqueues (``_lnamespace_changed``). A worker of the
-:class:`~lnamespace.controller.controller.Controller` then reconciles it by what the caches hold
-(:mod:`~lnamespace.controller.reconciler`), not by the event: events may be late, or one for many.
+A handler puts the LNamespace of its event into the store, which compares resource versions. The
+:class:`~lnamespace.controller.cache.Cache` enqueues one that has changed (``_lnamespace_changed``).
+A worker of the :class:`~lnamespace.controller.controller.Controller` then reconciles it by the
+caches (:mod:`~lnamespace.controller.reconciler`), not by the event: events may be late, or one for
+many.
 
-The :class:`~lnamespace.kube.reflector.Reflector` lists what kopf's watch does not tell: LNamespaces
-that were deleted while a watch was interrupted (docs/decisions/0038-kopf-handlers.md).
+The :class:`~lnamespace.kube.reflector.Reflector` lists too: no watch reports LNamespaces that were
+deleted while it was interrupted (docs/decisions/0038-kopf-handlers.md).
 LClusters have no handler: a Reflector without kopf lists and watches them
 (:mod:`~lnamespace.controller.lclusters.reflectors`).
 """

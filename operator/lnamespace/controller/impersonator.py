@@ -1,7 +1,7 @@
 """Reconcile one person's self-impersonator with the LNamespaces that list the person.
 
-Its only writer: were it left to the LNamespaces, a thousand of them would race for one list of
-owner references.
+Nothing else writes these objects: a thousand LNamespaces would race for one list of owner
+references.
 """
 
 from collections.abc import Callable, Collection
@@ -112,7 +112,7 @@ class ImpersonatorReconciler:
         failures = await self.applier.apply(plan_actions(desired, self.cache.get, refs))
         failures += [missing] if missing else []
         changed = self._note(impersonator, failures, failed_before)
-        # Also if nothing was to be done: the objects may be known by the watch alone.
+        # Also if nothing was written: the watch may have reported the objects before.
         for name in sponsors:
             if changed or self._waits(name):
                 self.wake(name)

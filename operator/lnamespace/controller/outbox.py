@@ -1,7 +1,7 @@
 """Create BillingRecords: objects in etcd that the publisher carries into the ledger.
 
-The database is never in the way: a record is one small write to the API server that everything
-else depends on too (docs/decisions/0013-outbox.md).
+A record is one small write to the API server, on which everything else depends too: nothing waits
+for the database (docs/decisions/0013-outbox.md).
 """
 
 from collections.abc import Iterable

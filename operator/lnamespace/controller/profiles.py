@@ -1,10 +1,10 @@
-"""The profiles in force: a file, read anew when it changes, in the API server's own words.
+"""The profiles in force: read from a file, and normalized by the API server.
 
-An API server writes a spec in another form than people do (``1000m`` is ``1``) and fills in what
-is left out. Compared with what people wrote, every object would differ for ever. So the server is
-asked, by a dry run, how it would write each; a spec that it refuses is a mistake in the file.
+An API server writes a spec in another form than people do (``1000m`` is ``1``) and adds defaults.
+Compared with what people wrote, every object would differ for ever. So the server is asked by a dry
+run how it would write each spec; one that it refuses is a mistake in the file.
 
-What cannot be used changes nothing. Before anything could be used, nothing is known.
+A file that cannot be used changes nothing. Before the first one that can, no profile is known.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from lnamespace.kube.state import canonical_json
 from lnamespace.model.names import Names
 from lnamespace.model.profile import Profile, decode_profiles
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two checks whether the file has changed."""
 
 RETRY_SECONDS = 30.0
@@ -43,11 +43,11 @@ RETRY_SECONDS = 30.0
 log = logging.getLogger(__name__)
 
 
-class _Made(msgspec.Struct, frozen=True):
+class _DryRunResult(msgspec.Struct, frozen=True):
     spec: msgspec.Raw
 
 
-_made = msgspec.json.Decoder(_Made)
+_dry_run_result = msgspec.json.Decoder(_DryRunResult)
 
 
 class Profiles:
@@ -75,7 +75,7 @@ class Profiles:
     async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Follow the file for ever; await ``changed`` when other profiles are in force."""
         while self._file:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             if await self.refresh():
                 await changed()
 
@@ -84,8 +84,8 @@ class Profiles:
         if not self._file:
             return False
         try:
-            news = self._read(self._file)
-            if not news and time.monotonic() < self._dry_run_at + self._dry_run_interval:
+            changed_file = self._read(self._file)
+            if not changed_file and time.monotonic() < self._dry_run_at + self._dry_run_interval:
                 return False
             resolved = ProfileSet(await self._resolve_all(self._file))
         except (ProfilesError, ClusterError) as error:
@@ -145,7 +145,7 @@ class Profiles:
         }
         path = kind.path(namespace=DEFAULT_NAMESPACE)
         answer = await self._client.create(path, msgspec.json.encode(body), dry_run=True)
-        return canonical_json(bytes(answers.decode(_made, answer).spec))
+        return canonical_json(bytes(answers.decode(_dry_run_result, answer).spec))
 
     def _record_problem(self, problem: str) -> bool:
         """Log a problem once; return whether that changes the profiles in force."""

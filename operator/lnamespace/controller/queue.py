@@ -2,8 +2,7 @@
 
 A key that is added ten times is processed once. No two workers process a key at the same time. A
 key that is added while it is processed is queued again afterwards. A key that failed is queued
-again after a delay that doubles with each failure. What a reconcile says of its key is a
-:class:`RequeueResult`.
+again after a delay that doubles with each failure. A reconcile returns a :class:`RequeueResult`.
 """
 
 import asyncio

@@ -2,9 +2,8 @@
 
 A Namespace takes a slot of the account that asked for it for as long as it exists, also after its
 LNamespace is gone. An LNamespace without a slot is over the limit; it is reconciled again whenever
-a slot of its account becomes free. All of it is known from the caches and decided in one event
-loop, in which nothing can come between counting and reserving: there is no race to win
-(docs/decisions/0019-limit.md).
+a slot of its account becomes free. The caches have all that counts, and one event loop decides:
+nothing can come between counting and reserving (docs/decisions/0019-limit.md).
 """
 
 from collections import Counter

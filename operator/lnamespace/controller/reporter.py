@@ -1,4 +1,4 @@
-"""Report what came of a reconcile: the status, an Event, and metrics."""
+"""Report the result of a reconcile: the status, an Event, and metrics."""
 
 from dataclasses import dataclass
 from datetime import datetime

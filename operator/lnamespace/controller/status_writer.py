@@ -39,7 +39,7 @@ class StatusWriter(Generic[R]):
     read: Callable[[bytes], R]
 
     async def write(
-        self, of: CommonObject, new: CommonStatus, *, if_unchanged: bool = False
+        self, target: CommonObject, new: CommonStatus, *, if_unchanged: bool = False
     ) -> R | None:
         """Write a status; return the object then, or None if it is gone.
 
@@ -50,7 +50,7 @@ class StatusWriter(Generic[R]):
         """
         try:
             raw = await replace_status(
-                self.client, self.resource, of, new, if_unchanged=if_unchanged
+                self.client, self.resource, target, new, if_unchanged=if_unchanged
             )
         except NotFound:
             return None
@@ -66,7 +66,7 @@ class StatusWriter(Generic[R]):
 async def replace_status(
     client: Client,
     resource: Resource,
-    of: CommonObject,
+    target: CommonObject,
     new: CommonStatus,
     *,
     if_unchanged: bool,
@@ -83,15 +83,15 @@ async def replace_status(
     ClusterError
         The status could not be written.
     """
-    path = resource.path(of.name, subresource="status")
+    path = resource.path(target.name, subresource="status")
     # The API server ignores a UID in a merge patch on `/status`: an LNamespace that was deleted and
     # created again under its name got the status of its predecessor, and with it the Namespace.
     operations: list[dict[str, Any]] = [
-        {"op": "test", "path": "/metadata/uid", "value": of.uid},
+        {"op": "test", "path": "/metadata/uid", "value": target.uid},
         {"op": "add", "path": "/status", "value": new},
     ]
     if if_unchanged:
-        version = of.metadata.resource_version
+        version = target.metadata.resource_version
         operations[1:1] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
     return await client.patch_json(path, operations)
 

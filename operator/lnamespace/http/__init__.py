@@ -10,7 +10,7 @@ millisecond here, where a framework takes three times that
 - :mod:`~lnamespace.http.exchange`: one request, and the means to answer it;
   :mod:`~lnamespace.http.websocket`: an answer as messages of a WebSocket.
 - :mod:`~lnamespace.http.connection`: one client's connection, and the request that
-  is :mod:`~lnamespace.http.arriving` by it; :mod:`~lnamespace.http.refusals`: of what is none.
+  is :mod:`~lnamespace.http.arriving`; :mod:`~lnamespace.http.refusals`: of data that is no request.
 - :mod:`~lnamespace.http.limits`: limits of clients.
 - :mod:`~lnamespace.http.upstream`: connections to the platform's API server;
   :mod:`~lnamespace.http.upstream_connection`: one of them, and its present answer.

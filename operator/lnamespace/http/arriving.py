@@ -8,7 +8,7 @@ from lnamespace.translate.protocol.status import ApiStatus
 
 _PARTS, _PART_BYTES = 4096, 16
 """The parts of a body that may be of any size, and the least bytes of further ones on average. Each
-takes a third of a microsecond, whose thread is everybody's, before it is known who sends."""
+part takes a third of a microsecond of the thread that all share, before the sender is known."""
 
 
 class UnacceptableRequest(Exception):

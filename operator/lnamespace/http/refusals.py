@@ -1,4 +1,4 @@
-"""Answers to what the parser of HTTP does not take."""
+"""Refusals of data that the HTTP parser does not accept."""
 
 import re
 
@@ -17,7 +17,7 @@ _NO_REQUEST = ApiStatus(400, "BadRequest", "this is not a request of HTTP/1.1")
 
 
 def refusal_of(error: httptools.HttpParserError) -> ApiStatus:
-    """Return the answer to data that the parser does not take."""
+    """Return the answer to data that the parser does not accept."""
     cause = error.__context__
     return cause.status if isinstance(cause, UnacceptableRequest) else _NO_REQUEST
 

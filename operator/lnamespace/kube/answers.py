@@ -23,7 +23,7 @@ _NO_ROOM = re.compile(
     "(Internal error occurred: )?(etcdserver: request is too large"
     "|rpc error: code = ResourceExhausted desc = trying to send message larger than max)"
 )
-"""The beginning of what the API server says of an object above 1.5 MiB, or above 2.
+"""The beginning of the API server's message about an object that is larger than 1.5 or 2 MiB.
 
 Only the beginning of a message is etcd's: tenants write what their webhooks answer.
 """
@@ -41,7 +41,7 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AnsweredStatus(msgspec.Struct, frozen=True):
-    """A Status (meta/v1), of which what is used is read."""
+    """The parts of a Status (meta/v1) that are used."""
 
     message: str = ""
     reason: str = ""
@@ -106,7 +106,7 @@ def does_not_apply(status: int, body: bytes) -> bool:
 
 
 def read_status(body: bytes) -> AnsweredStatus:
-    """Read a refusal; one that is no Status is the message."""
+    """Read a Status; any other content becomes its message."""
     try:
         return decode(_status, body)
     except errors.Unreadable:

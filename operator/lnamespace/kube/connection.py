@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Access:
-    """The place of the cluster's configuration; both empty: kubectl's, or the pod's own."""
+    """A kubeconfig and its context; if both are empty, those of kubectl, or the pod's own."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -30,7 +30,7 @@ class Access:
 
 @asynccontextmanager
 async def connect(access: Access) -> AsyncIterator[Client]:
-    """Connect as configured; credentials that expire are renewed for as long as it is open.
+    """Connect as configured; while the client is open, renew credentials that expire.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class Resource:
 def resource_of(path: str) -> str:
     """Return the resource and subresource of a URL path, such as ``lnamespaces/status``.
 
-    That of a group or a version, as discovery asks for it, has none: the text is empty.
+    Return nothing for the path of a group or a version, which discovery asks for.
     """
     parts = path.split("/")
     rest = parts[4:] if path.startswith("/apis/") else parts[3:]

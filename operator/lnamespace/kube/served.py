@@ -1,7 +1,7 @@
 """Ask for a kind in the version in which the API server serves it.
 
-A kind is served as v1 since some Kubernetes, and before in an alpha or beta version, if at all. Its
-objects are the same, whichever version they were written in.
+An older Kubernetes serves a kind in an alpha or beta version, or not at all. Its objects are the
+same in all versions.
 """
 
 from collections.abc import Awaitable, Callable

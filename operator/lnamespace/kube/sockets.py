@@ -1,4 +1,4 @@
-"""Notice that nobody is at the other end of a connection any more."""
+"""Detect connections whose other end is gone."""
 
 import select
 import socket

@@ -9,7 +9,7 @@ from lnamespace.kube.prefixed import ALL_KINDS, ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import Resource
 
 FRESH = 1.0
-"""How many seconds before a question a listing may have begun that answers it.
+"""The most seconds between the beginning of a listing and a question that it answers.
 
 Another client may create an object with that prefix right after any listing, however new.
 """
@@ -19,7 +19,7 @@ Another client may create an object with that prefix right after any listing, ho
 class TakenNames:
     """A search for objects whose names begin with a prefix; one listing serves many prefixes.
 
-    Every creation of a burst would list all objects of the cluster again, which it has made more.
+    Otherwise each creation of a burst would list all objects, those of the burst included.
     """
 
     objects: PrefixedObjects

@@ -46,8 +46,8 @@ class ControllerMetrics(ProcessMetrics):
         Counter,
         Definition(
             "lnamespace_controller_reconciles",
-            "Reconciles by what they were of (LNamespace, Person, Departed) and by "
-            "result: Done, the type of the error that put it off (errors.py), or Defect.",
+            "Reconciles by kind (LNamespace, LCluster, Person, Departed: a deleted LNamespace) and "
+            "by result: Done, the type of the error that put it off (errors.py), or Defect.",
             labels=("kind", "result"),
         ),
     ]

@@ -22,7 +22,7 @@ BillingText = Annotated[str, Meta(max_length=16384, pattern=r"^[^\x00]*$")]
 
 
 class BillingSource(StrEnum):
-    """Where what is in ``spec.billing`` came from."""
+    """The origin of the payer in ``spec.billing``."""
 
     EXPLICIT = "Explicit"
     USER = "User"
@@ -33,21 +33,21 @@ class BillingSource(StrEnum):
 
 
 class Provenance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How the billing came to be as it is. Written by the webhook, whatever was sent."""
+    """The origin of a charge: by whom, when and by which rule. Always written by the webhook."""
 
     generation: Annotated[
-        int, Meta(description="The metadata.generation since which it is as it is.")
+        int, Meta(description="The metadata.generation with which this charge began.")
     ]
-    effective_at: Annotated[Timestamp, Meta(description="The time since which it is as it is.")]
+    effective_at: Annotated[Timestamp, Meta(description="When this charge took effect.")]
     source: Annotated[
         BillingSource,
         Meta(
-            description="Explicit: as was asked for. User, Group: the entry for who asked. "
-            "Inherited: from the LNamespace of the ServiceAccount that asked. Default: no entry "
-            "fits. Ambiguous: several do."
+            description="Explicit: the requester named the payer. User, Group: an entry for the "
+            "requester. Inherited: the LNamespace of the ServiceAccount that is the requester. "
+            "Default: no entry fits. Ambiguous: several entries fit."
         ),
     ]
-    changed_by: Annotated[str, Meta(max_length=1024, description="Who made it so.")] = ""
+    changed_by: Annotated[str, Meta(max_length=1024, description="Who made this change.")] = ""
     group: Annotated[
         str, Meta(max_length=1024, description="The group whose entry it is, for source Group.")
     ] = ""
@@ -73,7 +73,7 @@ class Charge(ChargeFields, frozen=True, rename="camel", omit_defaults=True):
 
     provenance: Annotated[
         Provenance | UnsetType,
-        Meta(description="How it came to be so. Written by the webhook, whatever was sent."),
+        Meta(description="The origin of this charge. Always written by the webhook."),
     ] = UNSET
 
 
@@ -95,6 +95,6 @@ class Billing(Charge, frozen=True, rename="camel", omit_defaults=True):
             max_length=SUPERSEDED_MAX,
             description="Former states that the controller has yet to record for the ledger, the "
             "oldest first; of an LCluster also the one before these, for namespaces that the "
-            "controller has yet to see. Written by the webhook, whatever was sent.",
+            "controller has yet to see. Always written by the webhook.",
         ),
     ] = ()

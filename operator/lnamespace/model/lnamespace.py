@@ -21,7 +21,7 @@ KIND = "LNamespace"
 PLURAL = "lnamespaces"
 VERSION = "v1beta1"
 LIST_MAX_ITEMS = 500
-"""The longest list that is read, from before :data:`ENTRIES_MAX`."""
+"""The longest list that is read: lists from before :data:`ENTRIES_MAX` may be longer."""
 
 ENTRIES_MAX = {"users": 250, "managers": 50, "sudoers": 50}
 """The longest lists that can be written. Each sudoer has RBAC objects that slow every request."""
@@ -164,7 +164,7 @@ class Counts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Recorded(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How far the ledger knows of this LNamespace."""
+    """What is recorded for the ledger."""
 
     generation: Annotated[
         int,
@@ -179,7 +179,7 @@ class CommonStatus(msgspec.Struct, frozen=True, rename="camel"):
         int, Meta(description="The metadata.generation that was last acted upon.")
     ] = 0
     counts: Annotated[Counts, Meta(description="Entries in force.")] = Counts()
-    recorded: Annotated[Recorded, Meta(description="How far the ledger knows of it.")] = Recorded()
+    recorded: Annotated[Recorded, Meta(description="What is recorded for the ledger.")] = Recorded()
     conditions: Annotated[tuple[Condition, ...], Meta(description="Ready sums up the others.")] = ()
 
     def condition(self, type_: str) -> Condition | None:

@@ -27,7 +27,7 @@ USERS_MAX = 10_000
 """People in the cache. Beyond it, the person who asked longest ago is dropped."""
 
 WAITING_MAX = 1_000
-LINE_MAX = 250
+QUEUE_MAX = 250
 """The most lookups that wait: in all, and for one caller. Further ones are dropped until the person
 asks again."""
 
@@ -76,22 +76,22 @@ class CachedDirectory:
         self._seconds = seconds
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._nobody: OrderedDict[str, _Known] = OrderedDict()
+        self._without_groups: OrderedDict[str, _Known] = OrderedDict()
         self._failed: OrderedDict[str, float] = OrderedDict()
         self._waiting: set[str] = set()
-        self._lines: OrderedDict[str, deque[str]] = OrderedDict()
+        self._queues: OrderedDict[str, deque[str]] = OrderedDict()
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="directory")
 
     def groups_of(self, username: str, caller: str = "") -> frozenset[str] | None:
         """Return the groups in the cache; None for a person who has not been looked up yet."""
         with self._lock:
-            known = self._known.get(username) or self._nobody.get(username)
+            known = self._known.get(username) or self._without_groups.get(username)
             if known is None or known.until <= self._clock():
                 self._schedule(username, caller)
             if known is None:
                 return None
-            (self._known if known.groups else self._nobody).move_to_end(username)
+            (self._known if known.groups else self._without_groups).move_to_end(username)
             return known.groups
 
     def close(self) -> None:
@@ -101,19 +101,19 @@ class CachedDirectory:
     def _schedule(self, username: str, caller: str) -> None:
         if username in self._waiting or self._failed.get(username, 0.0) > self._clock():
             return
-        line = self._lines.get(caller, ())
-        if len(line) >= LINE_MAX or (
-            len(self._waiting) >= WAITING_MAX and not self._make_room(line)
+        queue = self._queues.get(caller, ())
+        if len(queue) >= QUEUE_MAX or (
+            len(self._waiting) >= WAITING_MAX and not self._make_room(queue)
         ):
             return
         self._waiting.add(username)
-        self._lines.setdefault(caller, deque()).append(username)
+        self._queues.setdefault(caller, deque()).append(username)
         self._threads.submit(self._look_up_next)
 
-    def _make_room(self, line: Collection[str]) -> bool:
-        """Drop the last lookup of the longest queue, if that is longer than ``line``."""
-        longest = max(self._lines.values(), key=len, default=deque[str]())
-        if len(longest) <= len(line) + 1:
+    def _make_room(self, queue: Collection[str]) -> bool:
+        """Drop the last lookup of the longest queue, if that is longer than ``queue``."""
+        longest = max(self._queues.values(), key=len, default=deque[str]())
+        if len(longest) <= len(queue) + 1:
             return False
         self._waiting.discard(longest.pop())
         return True
@@ -121,12 +121,12 @@ class CachedDirectory:
     def _look_up_next(self) -> None:
         """Look up the first person of the queue whose turn it is."""
         with self._lock:
-            if not self._lines:
+            if not self._queues:
                 return  # _make_room dropped a lookup, so there is a thread too many.
-            caller, line = self._lines.popitem(last=False)
-            username = line.popleft()
-            if line:
-                self._lines[caller] = line
+            caller, queue = self._queues.popitem(last=False)
+            username = queue.popleft()
+            if queue:
+                self._queues[caller] = queue
         self._look_up(username)
 
     def _look_up(self, username: str) -> None:
@@ -151,10 +151,10 @@ class CachedDirectory:
             return
         self._failed.pop(username, None)
         self._known.pop(username, None)
-        self._nobody.pop(username, None)
-        (self._known if found.groups else self._nobody)[username] = found
+        self._without_groups.pop(username, None)
+        (self._known if found.groups else self._without_groups)[username] = found
         _forget_oldest(self._known)
-        _forget_oldest(self._nobody)
+        _forget_oldest(self._without_groups)
 
 
 def _forget_oldest(people: "OrderedDict[str, T]") -> None:

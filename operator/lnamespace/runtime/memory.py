@@ -20,12 +20,13 @@ again, which was a third of the cost of a list of 1,000.
 _TLS_BUFFER = 32 * 1024
 """The size of two TLS records."""
 _MUCH = 200 * 1024 * 1024
-_SECONDS = 5.0
+"""Bytes of a process above which it returns free memory to the system."""
+_CHECK_SECONDS = 5.0
 _GROWTH = 64 * 1024 * 1024
-_AGAIN_SECONDS = 30.0
-"""The growth since memory was returned, and the seconds since garbage was collected, after which
-memory is returned again. This blocks the thread for up to 100 ms: every 5 seconds, it made 1 % of
-the requests late. The collection, which may block it for 50 ms, waits for the seconds."""
+"""Bytes that a process grows before it returns memory again within :data:`_COLLECT_SECONDS`. This
+blocks the thread for up to 100 ms: every 5 seconds, it made 1 % of the requests late."""
+_COLLECT_SECONDS = 30.0
+"""Seconds between two collections of garbage, which may block the thread for 50 ms."""
 _RARELY = 50
 """The number of collections of younger objects before one of all: five times the default."""
 
@@ -52,8 +53,8 @@ async def keep_giving_back() -> None:
     """
     kept, collected = 0, 0.0
     while True:
-        await asyncio.sleep(_SECONDS)
-        rested = time.monotonic() - collected >= _AGAIN_SECONDS
+        await asyncio.sleep(_CHECK_SECONDS)
+        rested = time.monotonic() - collected >= _COLLECT_SECONDS
         if _resident() <= (_MUCH if rested else max(_MUCH, kept + _GROWTH)):
             continue
         if rested:

@@ -20,7 +20,7 @@ class Row:
     """The verbs on one resource that have the same state, origin and reason."""
 
     state: str
-    """``refused``, ``new``, ``lost``, or ``vetted`` for what is vetted and grave."""
+    """``refused``, ``new``, ``lost``, or ``vetted`` for rights that are vetted and dangerous."""
     group: str
     resource: str
     name: str

@@ -38,14 +38,14 @@ _KEPT = ("provenance", "superseded")
 
 
 def size_errors(new: CommonSpec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
-    """Return the parts that are larger than their bound and larger than they were."""
+    """Yield an error for each part that is larger than its bound and than it was."""
     yield from _entries(new, before)
     yield from _spec(request)
     yield from _metadata(request)
 
 
 def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
-    """Return the new texts of ``spec.billing`` that are too long or have misleading characters."""
+    """Yield an error for each new text of ``spec.billing`` that is too long or misleading."""
     for field, attribute in BILLING_TEXTS.items():
         text = getattr(new, attribute)
         if text != getattr(before, attribute):
@@ -59,7 +59,7 @@ def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
 
 
 def null_expiry_errors(request: AdmissionRequest) -> Iterator[FieldError]:
-    """Return the entries with ``expiresAt: null``, which decoding would take for no expiry."""
+    """Yield an error for each ``expiresAt: null``, which decoding would take for no expiry."""
     spec = request.new.get("spec")
     for field in ENTRIES_MAX:
         for index, entry in enumerate(_list(spec, field)):

@@ -25,7 +25,7 @@ class PatchOperation(NamedTuple):
 
 
 def json_patch(old: Any, new: Any, path: str = "") -> Iterator[PatchOperation]:
-    """Return the operations that turn ``old`` into ``new``.
+    """Yield the operations that turn ``old`` into ``new``.
 
     Lists of the same length are compared item by item, others are replaced as a whole.
     """

@@ -89,7 +89,7 @@ class LClusterCache:
         return ""
 
     def _rivals(self, entry: LClusterEntry) -> Iterator[LClusterEntry]:
-        """Return the other LClusters of an account, of any class."""
+        """Yield the other LClusters of an account, of any class."""
         for cached in self.lclusters:
             lcluster = cached.lcluster
             account = self.limits.account(lcluster.spec.account)
@@ -151,12 +151,12 @@ class LClusterCache:
         return None
 
     def keys(self) -> Iterator[LClusterKey]:
-        """Return the keys of all LClusters."""
+        """Yield the keys of all LClusters."""
         for cached in self.lclusters:
             yield LClusterKey(cached.lcluster.name)
 
     def leftovers(self) -> Iterator[LClusterKey]:
-        """Return the keys of the LClusters that labels of Namespaces name."""
+        """Yield the keys of the LClusters that labels of Namespaces name."""
         labels = (found.labels.get(self._names.lcluster_label) for found in self._namespaces)
         for name in sorted({label for label in labels if label}):
             yield LClusterKey(name)

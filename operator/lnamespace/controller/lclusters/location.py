@@ -14,7 +14,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CONFIG_MAP
 
 _UNKNOWN_SECONDS, _KNOWN_SECONDS = 2.0, 60.0
-"""Seconds between two requests for the CA of a gateway: a new one, and any other."""
+"""Seconds between two requests for the CA of the gateway, before and after it is known."""
 
 log = logging.getLogger(__name__)
 

@@ -80,7 +80,7 @@ class LClusterObservation:
         return self.objects[resource, key]
 
     def owned_by(self, owner: NamespaceOwner) -> Iterator[ObservedObject]:
-        """Return the Namespaces of one owner."""
+        """Yield the Namespaces of one owner."""
         for found in self.namespaces:
             if namespace_owner(self.lcluster, found, self.conventions) is owner:
                 yield found

@@ -1,4 +1,4 @@
-"""Which LCluster each interval of the ledger is of: it has namespaces only. Pure."""
+"""Assign the intervals of the ledger, which has namespaces only, to LClusters. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class Ledger:
     manage
         Whether the table and its views are ours to create, extend and replace.
     read_only
-        Whether to do nothing of that: a command must change nothing. It reads as if it were done.
+        Whether to change nothing, and to read as if the table and the views were up to date.
     """
 
     def __init__(
@@ -119,9 +119,9 @@ class Ledger:
     def append_correction(self, rows: Sequence[Row]) -> int:
         """Insert the rows of one correction, all or none; return how many were new.
 
-        In one statement, where a statement carries more than a row: in BigQuery each is a
-        transaction, and where the second of a correction of an end failed, the end was taken back,
-        and who was gone paid on. The ids are final: a person has seen them.
+        In BigQuery, where each statement is a transaction, one statement has all rows: where the
+        second row failed, a deletion was retracted and not replaced, and an LNamespace that was
+        gone paid on. The ids are final: a person has seen them.
         """
         self.prepare()
         with engines.transaction(self.engine) as connection:

@@ -52,9 +52,9 @@ def as_pending(deleted: BillingRecord) -> BillingRecord:
 
 
 def as_held(pending: BillingRecord, now: datetime) -> BillingRecord:
-    """Return the ENDING which says that a deletion was seen to take long: a finalizer holds it.
+    """Return the ENDING of a deletion that takes long, because a finalizer holds it.
 
-    It follows the ENDING of the request, and its id too.
+    Its id is that of the request's ENDING with a suffix.
     """
     return msgspec.structs.replace(
         pending, event_id=f"{pending.event_id}/{BillingOperation.ENDING}", recorded_at=now
@@ -62,7 +62,7 @@ def as_held(pending: BillingRecord, now: datetime) -> BillingRecord:
 
 
 def is_held(pending: BillingRecord) -> bool:
-    """Return whether an ENDING is that of a deletion that was seen to take long."""
+    """Return whether an ENDING says that the deletion takes long."""
     return pending.event_id.count(f"/{BillingOperation.ENDING}") > 1
 
 

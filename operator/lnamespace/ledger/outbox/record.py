@@ -63,17 +63,17 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
     operation: Annotated[
         BillingOperation,
         Meta(
-            description="APPLY: from then on it is so. DELETE: it ended. ENDING: its deletion was "
-            "asked for; it becomes a DELETE when it is gone, and nothing if it stays. RETRACT: the "
-            "end that `corrects` names was wrong and counts no more; from then on it is as it says."
+            description="APPLY: this charge begins. DELETE: the LNamespace is gone. ENDING: its "
+            "deletion was asked for; it becomes a DELETE, or is removed if the LNamespace stays. "
+            "RETRACT: the DELETE that `corrects` names was wrong; this charge begins."
         ),
     ]
     namespace: Annotated[str, Meta(max_length=253, description="The namespace.")]
     lnamespace_uid: Annotated[
-        str, Meta(max_length=253, description="What tells it from others of the same name.")
+        str, Meta(max_length=253, description="The UID of the LNamespace.")
     ] = msgspec.field(name="lnamespaceUID")
     generation: Annotated[
-        int, Meta(description="The metadata.generation of the LNamespace since which it is so.")
+        int, Meta(description="The metadata.generation with which this charge began.")
     ]
     valid_from: Annotated[Timestamp, Meta(description="When it took effect.")]
     recorded_at: Annotated[Timestamp, Meta(description="When this record was made.")]
@@ -89,7 +89,7 @@ class BillingRecord(msgspec.Struct, frozen=True, rename="camel"):
     billing_source_group: Annotated[
         Text, Meta(description="The group whose entry it is, for source Group.")
     ] = ""
-    changed_by: Annotated[Text, Meta(description="Who made it so.")] = ""
+    changed_by: Annotated[Text, Meta(description="Who made this change.")] = ""
     cost_center: Annotated[Text, Meta(description="The cost centre that is charged.")] = ""
     owner: Annotated[Text, Meta(description="Who answers for the cost.")] = ""
     team: Annotated[Text, Meta(description="The team that the cost belongs to.")] = ""

@@ -38,10 +38,11 @@ _BACKOFF = Backoff(first=1.0, longest=15.0)
 """The delay between checks of an LNamespace that is terminating, or whose check failed."""
 
 HELD_AFTER_CHECKS = 5
-"""Checks of a terminating LNamespace, half a minute, after which the outbox records it.
+"""Checks of a terminating LNamespace after which the outbox records that something holds it.
 
-The next publisher did not see it. An end while none ran was that of the request, days before where
-a finalizer had held it for days. Most Namespaces are gone sooner, and cost no further write.
+They take half a minute; most Namespaces are gone sooner, and cost no further write. Without the
+record, the next publisher took the time of the request for that of the deletion, days too early
+where a finalizer had held the Namespace.
 """
 
 log = logging.getLogger(__name__)
@@ -107,8 +108,8 @@ class _PendingDeletion:
         self.terminating |= is_held(item.record)
 
     @property
-    def is_to_be_kept(self) -> bool:
-        """Return whether the outbox must keep that it was seen to be terminating."""
+    def needs_held_record(self) -> bool:
+        """Return whether the outbox lacks the record that something holds the deletion."""
         late = self.terminating and self.checks >= HELD_AFTER_CHECKS
         return late and not any(is_held(item.record) for item in self.items.values())
 
@@ -210,7 +211,7 @@ class PendingDeletions:
                 decided = bool(items) and await self._is_decided(uid, deletion)
             if decided:
                 await asyncio.gather(*map(self._outbox.remove, items))
-            elif deletion.is_to_be_kept:
+            elif deletion.needs_held_record:
                 await self._outbox.add(as_held(deletion.last, datetime.now(UTC)))
         except ClusterError as error:
             log.warning("an announced end is left for later", extra={"error": str(error)})
