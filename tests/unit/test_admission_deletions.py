@@ -10,7 +10,7 @@ import pytest_asyncio
 from lnamespace.access.conventions import lnamespace_resource
 from lnamespace.admission import caller, deletions
 from lnamespace.admission.decisions.review import AdmissionRequest, GroupVersionKind
-from lnamespace.admission.deletions import OutboxDeletions, UnrecordedDeletions
+from lnamespace.admission.deletions import OutboxDeletions, record_nothing
 from lnamespace.kube.client import Client
 from lnamespace.ledger.outbox.client import OutboxClient
 from lnamespace.model.lnamespace import KIND, VERSION
@@ -207,7 +207,7 @@ async def test_an_api_server_that_does_not_answer_does_not_stop_a_deletion(
 
 
 async def test_no_record_is_written_without_a_client() -> None:
-    await UnrecordedDeletions().record(request())
+    await record_nothing(request())
 
 
 async def test_a_record_is_not_written_twice_within_seconds(webhook: Webhook) -> None:

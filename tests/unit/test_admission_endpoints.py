@@ -54,9 +54,9 @@ class World:
         return AdmissionEndpoints(
             Policy(NAMES),
             payers=lambda: self.payers,
-            inheritance=self,
+            home_of=self.home_of,
             directory=lambda _, __: self.found,
-            deletions=self,
+            record_deletion=self.record,
             clock=lambda: NOW,
             on_decision=lambda path, found: self.refused.append(path) if found.errors else None,
         )
@@ -247,7 +247,7 @@ class AskedNames:
 async def test_only_a_validation_looks_for_names_with_the_prefix_of_a_new_lcluster() -> None:
     """Mutation and validation each listed all Namespaces, and only the latter refuses a name."""
     asked = AskedNames()
-    endpoints = replace(World().endpoints(), prefixes=asked)
+    endpoints = replace(World().endpoints(), name_conflict=asked.conflict)
     sent: dict[str, Any] = {
         "kind": {"group": NAMES.group, "version": "v1beta1", "kind": "LCluster"},
         "object": manifest() | {"kind": "LCluster", "metadata": {"name": "taken"}},

@@ -12,7 +12,7 @@ from lnamespace.admission.inheritance import (
     NO_HOME,
     ClusterInheritance,
     HomeLNamespace,
-    NoInheritance,
+    no_home,
 )
 
 from tests.unit.support.admission import NAMES, manifest
@@ -132,7 +132,7 @@ async def test_a_user_needs_no_request_to_the_api_server(asked: Asked) -> None:
 
 
 async def test_no_charge_is_inherited_without_a_client() -> None:
-    assert await NoInheritance().home_of("system:serviceaccount:ci:bot") == NO_HOME
+    assert await no_home("system:serviceaccount:ci:bot") == NO_HOME
 
 
 def test_a_namespace_name_cannot_change_the_path() -> None:

@@ -13,10 +13,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from lnamespace.admission import caller
 from lnamespace.admission.decisions.decision import Clock
@@ -44,18 +43,12 @@ _ADDRESSES_MAX, _WRITTEN_MAX = 1_000, 10_000
 log = logging.getLogger(__name__)
 
 
-class Deletions(Protocol):
-    """A recorder of requests to delete an LNamespace."""
-
-    async def record(self, request: AdmissionRequest) -> None:
-        """Record the deletion if that is possible; never raise."""
+RecordDeletion = Callable[[AdmissionRequest], Awaitable[None]]
+"""A function that records the deletion of an LNamespace if that is possible, and never raises."""
 
 
-class UnrecordedDeletions:
-    """A recorder that records nothing: the webhook has no client of the API server."""
-
-    async def record(self, request: AdmissionRequest) -> None:
-        """Leave the deletion to the processes that watch."""
+async def record_nothing(_: AdmissionRequest) -> None:
+    """Leave the deletion to the processes that watch: the webhook has no client."""
 
 
 @dataclass(frozen=True)

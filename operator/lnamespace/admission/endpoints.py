@@ -22,9 +22,9 @@ from lnamespace.admission.decisions.review import (
     name_of,
 )
 from lnamespace.admission.decisions.validation import validate
-from lnamespace.admission.deletions import Deletions, OutboxDeletions, UnrecordedDeletions
-from lnamespace.admission.inheritance import ClusterInheritance, Inheritance, NoInheritance
-from lnamespace.admission.prefixes import ClusterPrefixes, NoPrefixes, Prefixes
+from lnamespace.admission.deletions import OutboxDeletions, RecordDeletion, record_nothing
+from lnamespace.admission.inheritance import ClusterInheritance, HomeOf, no_home
+from lnamespace.admission.prefixes import ClusterPrefixes, NameConflict, no_conflict
 from lnamespace.admission.server import Endpoint
 from lnamespace.admission.threads import in_thread
 from lnamespace.errors import ReviewError
@@ -97,19 +97,19 @@ class AdmissionEndpoints:
         Called with the endpoint's path and each decision; for metrics.
     limits
         The limits of creations, by kind.
-    prefixes
-        The check of new names against the prefixes of LClusters.
+    name_conflict
+        Returns which prefix of an LCluster a new name conflicts with.
     """
 
     policy: Policy
     payers: Callable[[], Payers]
-    inheritance: Inheritance
+    home_of: HomeOf
     directory: Directory
-    deletions: Deletions
+    record_deletion: RecordDeletion
     clock: Clock = _utc_now
     on_decision: Callable[[str, Decision], None] = lambda _, __: None
     limits: Mapping[str, CreationLimit] = field(default_factory=dict)
-    prefixes: Prefixes = field(default_factory=NoPrefixes)
+    name_conflict: NameConflict = no_conflict
 
     @classmethod
     def from_settings(
@@ -140,17 +140,15 @@ class AdmissionEndpoints:
                 never_impersonate=frozenset(items(settings.never_impersonate)),
             ),
             payers=lambda: file.current,
-            inheritance=(
-                ClusterInheritance(client, resource, _utc_now) if client else NoInheritance()
-            ),
+            home_of=(ClusterInheritance(client, resource, _utc_now).home_of if client else no_home),
             directory=lambda payers, user: directories.groups_of(
                 payers.directory, user, caller.address.get()
             ),
-            deletions=_deletions(client, resource, names, on_unrecorded),
-            prefixes=(
-                ClusterPrefixes(client, names)
+            record_deletion=_deletion_recorder(client, resource, names, on_unrecorded),
+            name_conflict=(
+                ClusterPrefixes(client, names).conflict
                 if client and settings.lclusters == "yes"
-                else NoPrefixes()
+                else no_conflict
             ),
             on_decision=on_decision,
         )
@@ -190,7 +188,7 @@ class AdmissionEndpoints:
 
     async def _record_deletion(self, body: bytes) -> bytes:
         request = decode_review(body, self.policy.names)
-        await self.deletions.record(request)
+        await self.record_deletion(request)
         return allow(request)
 
     async def _context(
@@ -201,7 +199,7 @@ class AdmissionEndpoints:
         creates = request.operation == "CREATE"
         limit = self.limits.get(kind, UNLIMITED)
         account = await limit.account_of(user) if creates else ""
-        home = await self.inheritance.home_of(user)
+        home = await self.home_of(user)
         return ReviewContext(
             now=self.clock(),
             payers=payers,
@@ -212,19 +210,17 @@ class AdmissionEndpoints:
             counted_to=account,
             limit_exceeded=limit.exceeded(account or user),
             # Only a validation refuses a name, and to look for others with its prefix is costly.
-            name_conflict=(
-                await self.prefixes.conflict(kind, name) if creates and validates else ""
-            ),
+            name_conflict=await self.name_conflict(kind, name) if creates and validates else "",
         )
 
 
-def _deletions(
+def _deletion_recorder(
     client: Client | None, resource: Resource, names: Names, on_unrecorded: Callable[[], None]
-) -> Deletions:
+) -> RecordDeletion:
     if client is None:
-        return UnrecordedDeletions()
+        return record_nothing
     outbox = OutboxClient(client, names)
-    return OutboxDeletions(client, resource, outbox, _utc_now, on_unrecorded)
+    return OutboxDeletions(client, resource, outbox, _utc_now, on_unrecorded).record
 
 
 def _answer(request: AdmissionRequest, names: Names, decision: Decision) -> bytes:

@@ -8,10 +8,9 @@ off the list.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from lnamespace.admission.decisions.editors import Editors
 from lnamespace.errors import ClusterError, ModelError
@@ -59,19 +58,13 @@ class HomeLNamespace:
 NO_HOME = HomeLNamespace()
 
 
-class Inheritance(Protocol):
-    """A reader of the LNamespace in which a ServiceAccount lives."""
-
-    async def home_of(self, username: str) -> HomeLNamespace:
-        """Return the LNamespace in which a user lives; :data:`NO_HOME` for most."""
+HomeOf = Callable[[str], Awaitable[HomeLNamespace]]
+"""Returns the LNamespace in which a user lives; :data:`NO_HOME` for most."""
 
 
-class NoInheritance:
-    """A reader that finds nothing: the webhook has no client of the API server."""
-
-    async def home_of(self, username: str) -> HomeLNamespace:  # noqa: ARG002 - the protocol's
-        """Return :data:`NO_HOME`."""
-        return NO_HOME
+async def no_home(_: str) -> HomeLNamespace:
+    """Return :data:`NO_HOME`: the webhook has no client of the API server."""
+    return NO_HOME
 
 
 @dataclass(frozen=True)

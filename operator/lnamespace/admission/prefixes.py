@@ -8,9 +8,9 @@ controller looks at all before it grants anything.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import ClusterError, NotFound
@@ -28,19 +28,13 @@ PATIENCE = 1.5
 log = logging.getLogger(__name__)
 
 
-class Prefixes(Protocol):
-    """A check of the names of new objects against the prefixes of LClusters."""
-
-    async def conflict(self, kind: str, name: str) -> str:
-        """Return why a new object of a kind cannot have a name; empty if it can."""
+NameConflict = Callable[[str, str], Awaitable[str]]
+"""A function that returns why a new object of a kind cannot have a name; empty if it can."""
 
 
-class NoPrefixes:
-    """A check that finds no conflict, where there are no LClusters."""
-
-    async def conflict(self, kind: str, name: str) -> str:  # noqa: ARG002 - the protocol's
-        """Return nothing."""
-        return ""
+async def no_conflict(_kind: str, _name: str) -> str:
+    """Return no conflict: there are no LClusters."""
+    return ""
 
 
 @dataclass(frozen=True)
