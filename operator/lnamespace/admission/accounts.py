@@ -4,7 +4,7 @@ The controller annotates each Namespace with the account to which its LNamespace
 can change the annotation, and it stays when the LNamespace goes and leaves its Namespace. One read
 is therefore enough, however many namespaces were made from within others. The Namespaces of an
 LCluster count to the account of that. The account is stamped into the new LNamespace or LCluster,
-so that it stays counted whatever becomes of the Namespace it came from.
+so that it still counts when the Namespace is gone.
 """
 
 import asyncio

@@ -77,7 +77,7 @@ class Controller:
         self._settings = settings
         conventions = conventions_of(settings)
         self._instrumentation = Instrumentation(ControllerMetrics.new(conventions.names.group))
-        client = client.observed(self._instrumentation.requested)
+        client = client.counted(self._instrumentation.requested)
         self._election = election_of(client, settings)
         self._client = client.fenced(self._election.check) if self._election else client
         self._queue = self._make_queue()
@@ -282,12 +282,12 @@ class Controller:
         if outcome.decisive_failure is None:
             self._queue.forget(key)
         else:
-            self._put_off(key, outcome.decisive_failure)
+            self._retry_later(key, outcome.decisive_failure)
         if outcome.requeue_at is not None:
             self._queue.add_after(key, _seconds_until(outcome.requeue_at))
         return type(outcome.decisive_failure).__name__ if outcome.decisive_failure else DONE
 
-    def _put_off(self, key: WorkKey, error: ClusterError) -> None:
+    def _retry_later(self, key: WorkKey, error: ClusterError) -> None:
         log.log(
             logging.INFO if error.retryable else logging.WARNING,
             "reconcile put off",

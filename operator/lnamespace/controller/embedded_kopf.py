@@ -3,7 +3,7 @@
 kopf runs in the event loop of the controller and opens no connection. What it asks of the API
 server is answered here: which resources there are, and one watch that never ends, into which go
 the events that the reflector reads. Anything else is refused, so that kopf cannot list, write,
-post events, add finalizers or peer, whatever it is told.
+post events, add finalizers or peer.
 
 The reflector owns the connection. It knows at once that a watch was interrupted, though kopf may
 still hold events that it has not yet handed on.
@@ -78,7 +78,7 @@ class EmbeddedKopf:
         return counted
 
     async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
-        """Pass events to kopf until the watch ends; whatever ends it is raised at once.
+        """Pass events to kopf until the watch ends; raise its error at once.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class ServerLimits:
     bodies
         Bytes of all bodies of requests that are not answered, authenticated or not.
     small
-        Bytes of a body up to which it is accepted whatever there is of others.
+        Bytes of a body up to which it is accepted also where ``bodies`` is reached.
     """
 
     head: int = 128 * 1024

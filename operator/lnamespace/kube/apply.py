@@ -129,14 +129,14 @@ class Applier:
     async def _reread(self, resource: Resource, key: Key) -> None:
         namespace, name = key
         known = self._stores[resource].get(key)
-        with self._stores[resource].lookup(key) as look:
+        with self._stores[resource].lookup(key) as lookup:
             try:
                 answer = await self._client.get(resource.path(name, namespace))
             except NotFound:
                 if known:
                     self._stores[resource].remove_after_response(key, known.version)
                 return
-            self._stores[resource].apply_get_response(read_observed(answer, self._managed), look)
+            self._stores[resource].apply_get_response(read_observed(answer, self._managed), lookup)
 
     async def _patch(self, desired: DesiredObject, observed: ObservedObject) -> None:
         namespace, name = desired.key

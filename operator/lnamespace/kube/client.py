@@ -54,7 +54,7 @@ class ApiServerAddress:
 Fence = Callable[[], float]
 """A function that returns the seconds that a write may take; raises if none may be sent."""
 
-Observer = Callable[[str, str, int, float], None]
+OnRequest = Callable[[str, str, int, float], None]
 """Called for each request: method, path, HTTP status (0: no answer), seconds to the answer."""
 
 _AS_US = {"fieldManager": FIELD_MANAGER}
@@ -104,7 +104,7 @@ class Client:
         rest = RESTClientObject(configuration)
         self._configuration = configuration
         self.fence: Fence | None = None
-        self.observer: Observer | None = None
+        self.on_request: OnRequest | None = None
         self._writes = _InFlight()
         self._server = configuration.host.rstrip("/")
         self._context: ssl.SSLContext | None = rest.ssl_context
@@ -161,10 +161,10 @@ class Client:
             raise errors.Unauthenticated(f"no token: {error}") from error
         return str(found or "")
 
-    def observed(self, observer: Observer) -> Self:
+    def counted(self, on_request: OnRequest) -> Self:
         """Return the same connection for a process that counts its requests."""
         twin = copy.copy(self)
-        twin.observer = observer
+        twin.on_request = on_request
         return twin
 
     async def wait_for_writes(self) -> None:
@@ -287,9 +287,9 @@ class Client:
             )
             status = response.status
         finally:
-            if self.observer:
+            if self.on_request:
                 took = time.perf_counter() - started
-                self.observer(request.method, request.path, status, took)
+                self.on_request(request.method, request.path, status, took)
         return response
 
 

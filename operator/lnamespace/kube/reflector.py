@@ -109,7 +109,7 @@ class WatchHandler(Protocol):
     """A writer of watch events to the store, later than they came, but in order for each object."""
 
     async def handle(self, events: AsyncIterator[WatchEvent]) -> None:
-        """Handle events until the watch ends; whatever ends it is raised at once.
+        """Handle events until the watch ends; raise its error at once.
 
         Events that were read before may still be on their way to the store.
 
@@ -129,7 +129,7 @@ class Reflector(Generic[T]):
     ``handler`` takes the events of the watch into the store, instead of the reflector itself.
     ``failed`` is called with the resource at each list or watch that fails, ``recovered`` when the
     API server accepts a watch again after failures. Objects for whose keys ``is_needed`` is false
-    are neither read nor kept: a selector lets in whatever has the label, whoever wrote it.
+    are neither read nor kept: everybody may give objects the label that is selected.
     """
 
     def __init__(

@@ -94,19 +94,19 @@ class Store(Generic[T]):
     @contextmanager
     def lookup(self, key: Key) -> Iterator[Lookup]:
         """Note deletions of an object while a GET of it is under way."""
-        look = Lookup(key)
-        self._lookups.append(look)
+        lookup = Lookup(key)
+        self._lookups.append(lookup)
         try:
-            yield look
+            yield lookup
         finally:
-            self._lookups.remove(look)
+            self._lookups.remove(lookup)
 
-    def apply_get_response(self, item: T, look: Lookup) -> None:
+    def apply_get_response(self, item: T, lookup: Lookup) -> None:
         """Store the answer to a GET of one object, which the watch may not select.
 
         The answer may be older than what the watch reported of other objects.
         """
-        if item.version >= look.gone:
+        if item.version >= lookup.gone:
             self._take(item)
 
     def remove(self, key: Key, version: int) -> None:
@@ -127,9 +127,9 @@ class Store(Generic[T]):
         self._end(key, version)
 
     def _end(self, key: Key, version: int) -> None:
-        for look in self._lookups:
-            if look.key == key:
-                look.gone = max(look.gone, version)
+        for lookup in self._lookups:
+            if lookup.key == key:
+                lookup.gone = max(lookup.gone, version)
         known = self._items.get(key)
         if known is not None and known.version <= version:
             del self._items[key]
@@ -151,7 +151,7 @@ class Store(Generic[T]):
                 self._set(known, item)
             else:
                 self._take(item)
-        for key in (self._items.keys() | {look.key for look in self._lookups}) - present:
+        for key in (self._items.keys() | {lookup.key for lookup in self._lookups}) - present:
             self.remove(key, version)
         self._last_version = max(self._last_version, version)
         self._listed = version

@@ -178,7 +178,7 @@ def _clusters(ledger: Ledger) -> list[dict[str, Any]]:
 def _note_other_clusters(
     clusters: Collection[dict[str, Any]], asked: Collection[dict[str, Any]]
 ) -> None:
-    """Print a note if the ledger has other clusters only: no rows would look like no cost."""
+    """Print a note if the ledger has other clusters only: no rows would seem to mean no cost."""
     if clusters and not any(place in clusters for place in asked):
         known = ", ".join("/".join(visible(str(v or "-")) for v in c.values()) for c in clusters)
         print(

@@ -136,9 +136,9 @@ class Ledger:
         added = append(connection, self.table, self._columns, others)
         if any(row["corrects"] for row in others):
             self._retracted = None
-        looked = self._retracted is None or connection.dialect.name == "bigquery"
+        is_current = self._retracted is None or connection.dialect.name == "bigquery"
         new = self._append_ends(connection, ends)
-        if new < len(ends) and not looked:
+        if new < len(ends) and not is_current:
             # They are in the table, or another publisher has retracted one since we read them, and
             # a second deletion is new. BigQuery would read the whole table: there a comparison
             # finds it later.

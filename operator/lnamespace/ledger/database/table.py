@@ -54,32 +54,32 @@ _TABLE_COMMENT = (
 )
 
 COLUMNS: Mapping[str, str] = {
-    "event_id": "What happened, once for ever: UID/GENERATION/APPLY, UID/DELETE, or what is "
-    "corrected and /RETRACT or /VOID.",
+    "event_id": "The id of the event: UID/GENERATION/APPLY, UID/DELETE, or the event that it "
+    "corrects and /RETRACT or /VOID.",
     "project_id": "The project of the cluster, as the cloud's bill has it.",
     "cluster_location": "The location of the cluster, as the cloud's bill has it.",
     "cluster_name": "The name of the cluster, as the cloud's bill has it.",
     "namespace": "The namespace that costs, by which the bill is joined.",
-    "lnamespace_uid": "The LNamespace: tells it from others that had the name.",
-    "generation": "The state of the LNamespace since which it is so.",
-    "operation": "APPLY: somebody pays from then on. DELETE: nobody does. RETRACT: the event that "
-    "corrects names counts no more, and this counts. VOID: it counts no more.",
-    "valid_from": "Since when it is so.",
-    "valid_to": "Until when (excluded); NULL: it is so still.",
-    "recorded_at": "When it was written down.",
+    "lnamespace_uid": "The UID of the LNamespace; others may have had its name.",
+    "generation": "The generation of the LNamespace with which this began.",
+    "operation": "APPLY: this payer pays from valid_from on. DELETE: nobody does. RETRACT: this "
+    "row replaces the event in corrects. VOID: the event in corrects does not count.",
+    "valid_from": "When this took effect; of an interval, its beginning.",
+    "valid_to": "The end of the interval (excluded); NULL: it has not ended.",
+    "recorded_at": "When the record was made.",
     "requester": "Who created the LNamespace.",
-    "changed_by": "Who made it so.",
-    "billing_source": "Why it is so: what said who pays.",
-    "billing_source_group": "The group whose entry said it.",
+    "changed_by": "Who made this change.",
+    "billing_source": "The rule that chose the payer.",
+    "billing_source_group": "The group whose entry chose the payer.",
     "cost_center": "The cost centre that is charged.",
     "owner": "Who answers for the cost.",
     "team": "The team that the cost belongs to.",
     "environment": "Such as production, staging.",
     "labels": "Further keys, as JSON.",
     "api_group": "The instance of LNamespace on that cluster; NULL: the default one.",
-    "operator_version": "Which version made the row.",
-    "schema_version": "The version of the columns when it did.",
-    "cluster_uid": "The cluster, whatever its names: the UID of its Namespace kube-system.",
+    "operator_version": "The version of LNamespace that made the row.",
+    "schema_version": "The version of the columns at that time.",
+    "cluster_uid": "The UID of Namespace kube-system, by which clusters of the same names differ.",
     "corrects": "The event_id of the event that this one corrects.",
     "reason": "Why somebody corrected it, in their words.",
 }
