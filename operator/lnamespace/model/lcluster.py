@@ -13,10 +13,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lnamespace.errors import ModelError
-from lnamespace.model.lnamespace import CommonObject, CommonSpec, CommonStatus
+from lnamespace.model.lnamespace import CommonObject, CommonSpec, CommonStatus, decode_object
 from lnamespace.model.quantities import PATTERN
-from lnamespace.nesting import at_any_depth
 
 KIND = "LCluster"
 PLURAL = "lclusters"
@@ -218,17 +216,8 @@ _decoder = msgspec.json.Decoder(LCluster)
 
 
 def decode_lcluster(raw: bytes | msgspec.Raw) -> LCluster:
-    """Read an LCluster from JSON.
-
-    Raises
-    ------
-    ModelError
-        The object breaks its own schema; the message has the path of the field.
-    """
-    try:
-        return at_any_depth(_decoder.decode, raw)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(str(error)) from error
+    """Read an LCluster from JSON; raises ModelError."""
+    return decode_object(_decoder, raw)
 
 
 def tenant_name_problem(name: str) -> str | None:

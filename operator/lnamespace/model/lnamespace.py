@@ -7,7 +7,7 @@ are those that ``kubectl explain`` shows.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -257,9 +257,16 @@ head_decoder = msgspec.json.Decoder(UndecodedHead)
 
 _decoder = msgspec.json.Decoder(LNamespace)
 
+C = TypeVar("C", bound=CommonObject)
+
 
 def decode_lnamespace(raw: bytes | msgspec.Raw) -> LNamespace:
-    """Read an LNamespace from JSON.
+    """Read an LNamespace from JSON; raises ModelError."""
+    return decode_object(_decoder, raw)
+
+
+def decode_object(decoder: msgspec.json.Decoder[C], raw: bytes | msgspec.Raw) -> C:
+    """Read an LNamespace or an LCluster from JSON.
 
     Raises
     ------
@@ -268,6 +275,6 @@ def decode_lnamespace(raw: bytes | msgspec.Raw) -> LNamespace:
         path of the field.
     """
     try:
-        return at_any_depth(_decoder.decode, raw)
+        return at_any_depth(decoder.decode, raw)
     except (ValueError, RecursionError) as error:
         raise ModelError(str(error)) from error

@@ -189,16 +189,16 @@ class Payers:
 
     @cached_property
     def _by_user(self) -> Mapping[str, list[Entry]]:
-        found = defaultdict(list)
-        for entry in self.entries:
-            if entry.user:
-                found[entry.user].append(entry)
-        return dict(found)
+        return _grouped((entry.user, entry) for entry in self.entries)
 
     @cached_property
     def _by_group(self) -> Mapping[str, list[Entry]]:
-        found = defaultdict(list)
-        for entry in self.entries:
-            if entry.group:
-                found[entry.group].append(entry)
-        return dict(found)
+        return _grouped((entry.group, entry) for entry in self.entries)
+
+
+def _grouped(pairs: Iterable[tuple[str, Entry]]) -> Mapping[str, list[Entry]]:
+    found = defaultdict(list)
+    for key, entry in pairs:
+        if key:
+            found[key].append(entry)
+    return dict(found)
