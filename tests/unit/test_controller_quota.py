@@ -146,7 +146,7 @@ class World:
             return
         seen = self.cache.get(NAMESPACE, ("", name))
         whose = determine_ownership(listed.lns, seen, LAYOUT)
-        if whose is Ownership.ABSENT and self.cache.limit_state(listed.lns) is WITHIN:
+        if whose is Ownership.ABSENT and self.cache.reserve_slot(listed.lns) is WITHIN:
             self.posts[name] = listed.lns
             return
         ours = whose in (Ownership.OURS, Ownership.TERMINATING)

@@ -79,13 +79,13 @@ class Cache:
         self._queue = queue
         self._on_change = on_change
         self.impersonators = ImpersonatorIndex()
-        self.index = LNamespaceIndex(self.of_our_class, self._became_readable)
+        self.by_uid = LNamespaceIndex(self.of_our_class, self._became_readable)
         self._quota = Quota(
             conventions, limits, reserved, lambda name: queue.add(LNamespaceKey(name))
         )
-        self.counted = asyncio.Event()
+        self.counts_complete = asyncio.Event()
         """Cleared while the writes of a previous leader are listed: no reservation is made then."""
-        self.counted.set()
+        self.counts_complete.set()
         self.deleted = DeletedLNamespaces()
         self.lnamespaces: Store[CachedLNamespace] = Store(self._lnamespace_changed)
         self.objects: dict[Resource, Store[ObservedObject]] = {
@@ -134,8 +134,8 @@ class Cache:
         """Return whether the LNamespace of that name has no slot and counts for one."""
         return self._quota.is_waiting(name)
 
-    def limit_state(self, lns: LNamespace) -> LimitState:
-        """Return whether an LNamespace is within the limit, reserving a slot if one is free."""
+    def reserve_slot(self, lns: LNamespace) -> LimitState:
+        """Reserve a slot for an LNamespace if one is free; return its state then."""
         waited = self._quota.is_waiting(lns.name)
         state = self._quota.reserve(lns.name)
         if waited and state is LimitState.WITHIN:
@@ -214,11 +214,11 @@ class Cache:
         old_lns, new_lns = self.of_our_class(old), self.of_our_class(new)
         self._on_change(old if old_lns else None, new if new_lns else None)
         waited = old_lns is not None and self._quota.is_waiting(old_lns.name)
-        before = self.index.as_read(old_lns)
-        self.index.note(old, new)
+        before = self.by_uid.as_read(old_lns)
+        self.by_uid.note(old, new)
         # Impersonators first, so that the LNamespace finds them ready and need not wait for them.
         if known := old_lns or new_lns:
-            self._recount(known.name, before, self.index.as_read(new_lns), self._quota.update)
+            self._recount(known.name, before, self.by_uid.as_read(new_lns), self._quota.update)
         for lns in (old_lns, new_lns):
             if lns is not None:
                 self._queue.add(LNamespaceKey(lns.name))
@@ -276,7 +276,7 @@ class Cache:
         return sum(1 for _ in islice(needed, 2))
 
     def _needs(self, uid: str, impersonator: ImpersonatorKey) -> bool:
-        cached = self.index.get(uid)
+        cached = self.by_uid.get(uid)
         if cached is None or cached.terminating:
             return False
         return self.impersonators.is_sponsor(impersonator, cached.lns.name, uid)

@@ -192,7 +192,7 @@ class Controller:
                 self._queue.add(key)
             tasks.create_task(self._election.renew())
             if self._cache.limited or self._cache.lclusters.limits.any_limited:
-                self._cache.counted.clear()
+                self._cache.counts_complete.clear()
         await self._profiles.refresh()
         await self._locator.refresh()
         tasks.create_task(self._profiles.run(self._compare_all))
@@ -203,9 +203,9 @@ class Controller:
         # revocation waits for the lists, which take 9 s with 10,000 LNamespaces.
         for _ in range(self._settings.workers // 2):
             tasks.create_task(self._work(urgent=True))
-        if not self._cache.counted.is_set():
+        if not self._cache.counts_complete.is_set():
             await self._relist()
-            self._cache.counted.set()
+            self._cache.counts_complete.set()
         for _ in range(self._settings.workers - self._settings.workers // 2):
             tasks.create_task(self._work(urgent=False))
         if self._settings.lclusters == "yes":

@@ -137,7 +137,7 @@ class ImpersonatorReconciler:
         """
         found = (self.cache.get(*ref) for ref in impersonator_refs(impersonator, self.conventions))
         owners = {uid for observed in found if observed for uid in observed.owners}
-        return {name: uid for uid in owners if (name := self.cache.index.never_read(uid))}
+        return {name: uid for uid in owners if (name := self.cache.by_uid.never_read(uid))}
 
     def _note(
         self, impersonator: ImpersonatorKey, failures: list[ClusterError], failed_before: int

@@ -102,8 +102,8 @@ class Observer:
         if problem or seen.ownership is not Ownership.ABSENT:
             return dataclasses.replace(seen, name_problem=problem)
         if self.cache.is_waiting(lns.name):
-            await self.cache.counted.wait()
-        state = self.cache.limit_state(lns)
+            await self.cache.counts_complete.wait()
+        state = self.cache.reserve_slot(lns)
         message = "" if state is LimitState.WITHIN else self.cache.limit_message(lns, state)
         return dataclasses.replace(seen, limit_state=state, limit_message=message)
 

@@ -103,7 +103,7 @@ class Quota:
         self._replace(name, new)
 
     def reserve(self, name: str) -> LimitState:
-        """Return the state of the LNamespace, reserving a slot if one is free."""
+        """Reserve a slot for the LNamespace if one is free; return its state then."""
         entry = self._entries.get(name)
         if entry is None or entry.has_slot:
             return LimitState.WITHIN

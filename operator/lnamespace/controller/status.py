@@ -128,10 +128,10 @@ def namespace_ready_since(status: Status) -> datetime | None:
 
 def build_status(lns: LNamespace, result: ReconcileResult, now: datetime) -> Status:
     """Return the status; equal to the present one if nothing but the time has changed."""
-    namespace = refused(result.refusal) or _namespace(lns, result)
-    profile = None if result.refusal else _profile(result)
-    access = refused(result.refusal) or _withheld(result) or _access(result)
-    billing = refused(result.refusal) or _billing(result)
+    namespace = refusal_verdict(result.refusal) or _namespace_verdict(lns, result)
+    profile = None if result.refusal else _profile_verdict(result)
+    access = refusal_verdict(result.refusal) or _withheld_verdict(result) or _access_verdict(result)
+    billing = refusal_verdict(result.refusal) or _billing_verdict(result)
     ready = next((v for v in (namespace, profile, access, billing) if v and not v.met), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The namespace can be used as listed."),
@@ -200,12 +200,12 @@ def is_ready(lns: LNamespace | LCluster) -> bool:
     )
 
 
-def refused(refusal: Refusal | None) -> Verdict | None:
-    """Return the state of each part of what gets no Namespace."""
+def refusal_verdict(refusal: Refusal | None) -> Verdict | None:
+    """Return the verdict on each part of an LNamespace or LCluster that is refused, or None."""
     return Verdict(False, refusal.reason, refusal.message[:1024]) if refusal else None
 
 
-def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
+def _namespace_verdict(lns: LNamespace, result: ReconcileResult) -> Verdict:
     match result.ownership:
         case Ownership.OURS:
             return Verdict(True, "Created", "The namespace is there.")
@@ -232,7 +232,7 @@ def _namespace(lns: LNamespace, result: ReconcileResult) -> Verdict:
             )
 
 
-def _profile(result: ReconcileResult) -> Verdict | None:
+def _profile_verdict(result: ReconcileResult) -> Verdict | None:
     """Return the verdict on the profile's objects; None if the profile has none."""
     if result.ownership is not Ownership.OURS:
         return None
@@ -246,14 +246,14 @@ def _profile(result: ReconcileResult) -> Verdict | None:
     return Verdict(True, "InPlace", "The guard rails are as the profile says.")
 
 
-def _withheld(result: ReconcileResult) -> Verdict | None:
+def _withheld_verdict(result: ReconcileResult) -> Verdict | None:
     if not result.withheld:
         return None
     message = "Nobody is let into the namespace before its guard rails are there."
     return Verdict(False, "GuardRailsNotReady", message)
 
 
-def _access(result: ReconcileResult) -> Verdict:
+def _access_verdict(result: ReconcileResult) -> Verdict:
     if result.ownership in (Ownership.FOREIGN, Ownership.PREDECESSOR):
         return Verdict(False, "NamespaceNotReady", "Nobody has access before the namespace is.")
     if result.failures:
@@ -267,7 +267,7 @@ def _access(result: ReconcileResult) -> Verdict:
     return Verdict(True, "AsListed", "Everybody has the access that the lists give.")
 
 
-def _billing(result: ReconcileResult) -> Verdict:
+def _billing_verdict(result: ReconcileResult) -> Verdict:
     if result.ownership not in (Ownership.OURS, Ownership.TERMINATING):
         return Verdict(False, "NamespaceNotReady", "There is nothing to pay for yet.")
     if result.billing_failures:
@@ -276,7 +276,7 @@ def _billing(result: ReconcileResult) -> Verdict:
 
 
 def failed_verdict(failures: Sequence[ClusterError], what: str) -> Verdict:
-    """Return the verdict on failures; without one, that something is not done yet."""
+    """Return the verdict on failures; without any, that ``what`` is not done yet."""
     if not failures:
         return Verdict(False, "Progressing", f"{what} yet.")
     worst = next((f for f in failures if not f.retryable), failures[0])

@@ -39,9 +39,9 @@ _KEPT = ("provenance", "superseded")
 
 def size_errors(new: CommonSpec, before: Spec, request: AdmissionRequest) -> Iterator[FieldError]:
     """Yield an error for each part that is larger than its bound and than it was."""
-    yield from _entries(new, before)
-    yield from _spec(request)
-    yield from _metadata(request)
+    yield from _entry_errors(new, before)
+    yield from _spec_errors(request)
+    yield from _metadata_errors(request)
 
 
 def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
@@ -50,12 +50,12 @@ def text_errors(new: Billing, before: Billing) -> Iterator[FieldError]:
         text = getattr(new, attribute)
         if text != getattr(before, attribute):
             problem = billing_text_problem(attribute, text)
-            yield from _text(f"spec.billing.{field}", text, problem)
+            yield from _text_errors(f"spec.billing.{field}", text, problem)
     for key, text in new.labels.items():
         if key not in before.labels and (problem := text_problem(key)):
             yield invalid("spec.billing.labels", key, problem)
         if text != before.labels.get(key):
-            yield from _text(f"spec.billing.labels[{key}]", text, text_problem(text))
+            yield from _text_errors(f"spec.billing.labels[{key}]", text, text_problem(text))
 
 
 def null_expiry_errors(request: AdmissionRequest) -> Iterator[FieldError]:
@@ -67,14 +67,14 @@ def null_expiry_errors(request: AdmissionRequest) -> Iterator[FieldError]:
                 yield invalid(f"spec.{field}[{index}].expiresAt", None, NULL_PROBLEM)
 
 
-def _text(path: str, text: str, problem: str | None) -> Iterator[FieldError]:
+def _text_errors(path: str, text: str, problem: str | None) -> Iterator[FieldError]:
     if len(text) > BILLING_TEXT_MAX:
         yield too_long(path, f"may not be more than {BILLING_TEXT_MAX} characters")
     elif problem:
         yield invalid(path, text, problem)
 
 
-def _entries(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
+def _entry_errors(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
     for field, most in ENTRIES_MAX.items():
         listed: tuple[Member, ...] = getattr(new, field)
         listed_before: tuple[Member, ...] = getattr(before, field)
@@ -91,17 +91,17 @@ def _entries(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
                 yield too_long(f"spec.{field}[{index}].name", detail)
 
 
-def _spec(request: AdmissionRequest) -> Iterator[FieldError]:
-    new, old = _written(request.new), _written(request.old)
-    yield from _grown("spec", _size(new), _size(old), SPEC_MAX_BYTES)
+def _spec_errors(request: AdmissionRequest) -> Iterator[FieldError]:
+    new, old = _written_spec(request.new), _written_spec(request.old)
+    yield from _growth_errors("spec", _size(new), _size(old), SPEC_MAX_BYTES)
     billing, old_billing = (_size(_part(spec, "billing")) for spec in (new, old))
-    yield from _grown("spec.billing", billing, old_billing, BILLING_MAX_BYTES)
+    yield from _growth_errors("spec.billing", billing, old_billing, BILLING_MAX_BYTES)
 
 
-def _metadata(request: AdmissionRequest) -> Iterator[FieldError]:
+def _metadata_errors(request: AdmissionRequest) -> Iterator[FieldError]:
     new, old = _part(request.new, "metadata"), _part(request.old, "metadata")
     own, old_own = (_size(_without(metadata, ("managedFields",))) for metadata in (new, old))
-    yield from _grown("metadata", own, old_own, METADATA_MAX_BYTES)
+    yield from _growth_errors("metadata", own, old_own, METADATA_MAX_BYTES)
     managed, old_managed = (_size(metadata.get("managedFields", [])) for metadata in (new, old))
     if managed > MANAGED_MAX_BYTES >= old_managed:
         yield too_long(
@@ -111,12 +111,12 @@ def _metadata(request: AdmissionRequest) -> Iterator[FieldError]:
         )
 
 
-def _grown(path: str, new: int, old: int, most: int) -> Iterator[FieldError]:
+def _growth_errors(path: str, new: int, old: int, most: int) -> Iterator[FieldError]:
     if new > max(most, old):
         yield too_long(path, f"may not be more than {most} bytes as JSON, and is {new}")
 
 
-def _written(manifest: Json) -> Json:
+def _written_spec(manifest: Json) -> Json:
     """Return the spec without the fields that the webhook writes."""
     spec = _part(manifest, "spec")
     billing = spec.get("billing")

@@ -41,18 +41,18 @@ def validate(request: AdmissionRequest, policy: Policy, context: ReviewContext) 
         return Decision((_decoding_error(error),))
     before = _spec_before(request)
     editors = Editors.at(new.spec, context.now)
-    limit = tuple(_limit(request, context))
+    limit = tuple(_limit_errors(request, context))
     errors = (
         *limit,
-        *_name(new, request, context),
-        *_requester(new.spec, before, request, policy),
-        *_account(new.spec, before, request, context),
-        *_members(new.spec, before),
-        *_editors(new, editors, policy, context),
+        *_name_errors(new, request, context),
+        *_requester_errors(new.spec, before, request, policy),
+        *_account_errors(new.spec, before, request, context),
+        *_member_errors(new.spec, before),
+        *_editor_errors(new, editors, policy, context),
         *size_errors(new.spec, before, request),
         *text_errors(new.spec.billing, before.billing),
-        *(_room(request, policy) if isinstance(new, LNamespace) else ()),
-        *_billing(new.spec, before, request, policy, context),
+        *(_conversion_errors(request, policy) if isinstance(new, LNamespace) else ()),
+        *_billing_errors(new.spec, before, request, policy, context),
     )
     warnings = (
         *entry_warnings(new, before, policy, context.now),
@@ -95,12 +95,12 @@ def _decoding_error(error: msgspec.ValidationError) -> FieldError:
     return invalid(path.strip("`.") or "spec", None, text or str(error))
 
 
-def _limit(request: AdmissionRequest, context: ReviewContext) -> Iterator[FieldError]:
+def _limit_errors(request: AdmissionRequest, context: ReviewContext) -> Iterator[FieldError]:
     if request.operation == "CREATE" and context.limit_exceeded:
         yield forbidden("spec.requester", context.limit_exceeded)
 
 
-def _name(
+def _name_errors(
     new: LNamespace | LCluster, request: AdmissionRequest, context: ReviewContext
 ) -> Iterator[FieldError]:
     problem_of = tenant_name_problem if isinstance(new, LCluster) else name_problem
@@ -109,7 +109,7 @@ def _name(
         yield invalid("metadata.name", new.name, problem)
 
 
-def _requester(
+def _requester_errors(
     new: CommonSpec, before: Spec, request: AdmissionRequest, policy: Policy
 ) -> Iterator[FieldError]:
     path = "spec.requester"
@@ -122,7 +122,7 @@ def _requester(
         yield invalid(path, new.requester, "is nobody: create it as yourself, without sudo")
 
 
-def _account(
+def _account_errors(
     new: CommonSpec, before: Spec, request: AdmissionRequest, context: ReviewContext
 ) -> Iterator[FieldError]:
     path = "spec.countedTo"
@@ -135,7 +135,7 @@ def _account(
         yield invalid(path, new.counted_to, "is written by the webhook: leave it out")
 
 
-def _members(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
+def _member_errors(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
     checks: dict[str, Callable[[Member], str | None]] = {"sudoers": sudoer_problem}
     for field in MEMBER_LISTS:
         check = checks.get(field, member_problem)
@@ -145,7 +145,7 @@ def _members(new: CommonSpec, before: Spec) -> Iterator[FieldError]:
                 yield invalid(f"spec.{field}[{index}].name", member.name, problem)
 
 
-def _editors(
+def _editor_errors(
     new: LNamespace | LCluster, editors: Editors, policy: Policy, context: ReviewContext
 ) -> Iterator[FieldError]:
     """Refuse an LNamespace that nobody could edit, unless an administrator writes it.
@@ -181,7 +181,7 @@ def _editor_warnings(
         yield from editor_warnings(editors, editors_before, request.user_info)
 
 
-def _room(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
+def _conversion_errors(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
     """Refuse an object that cannot be converted to v1alpha1: every list in it would fail."""
     missing = -free_annotation_bytes(request.new, policy.names)
     if missing > 0:
@@ -192,7 +192,7 @@ def _room(request: AdmissionRequest, policy: Policy) -> Iterator[FieldError]:
         )
 
 
-def _billing(
+def _billing_errors(
     new: CommonSpec, before: Spec, request: AdmissionRequest, policy: Policy, context: ReviewContext
 ) -> Iterator[FieldError]:
     if context.administrator:

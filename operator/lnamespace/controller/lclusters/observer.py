@@ -45,7 +45,7 @@ class LClusterObserver:
         if observation.name_problem or observation.failures:
             return observation
         if self.cache.lclusters.is_waiting(name):
-            await self.cache.counted.wait()
+            await self.cache.counts_complete.wait()
         return dataclasses.replace(observation, limit_exceeded=self.cache.lclusters.admit(name))
 
     def renew(self, before: LClusterObservation) -> LClusterObservation:

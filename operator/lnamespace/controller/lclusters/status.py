@@ -23,7 +23,7 @@ from lnamespace.controller.status import (
     condition_of,
     count_entries,
     failed_verdict,
-    refused,
+    refusal_verdict,
 )
 from lnamespace.errors import ClusterError
 from lnamespace.ledger.outbox.record import newest_generation
@@ -72,10 +72,10 @@ def build_lcluster_status(
     location
         The address of the gateway; None if it is not known yet: the status keeps the old one.
     """
-    lcluster, refusal = observation.lcluster, refused(result.refusal)
-    namespaces = refusal or _namespaces(observation, result)
-    access = refusal or _access(result)
-    billing = refusal or _billing(result)
+    lcluster, refusal = observation.lcluster, refusal_verdict(result.refusal)
+    namespaces = refusal or _namespaces_verdict(observation, result)
+    access = refusal or _access_verdict(result)
+    billing = refusal or _billing_verdict(result)
     ready = next((v for v in (namespaces, access, billing) if not v.met), None)
     verdicts = {
         READY: ready or Verdict(True, "Ready", "The cluster can be used as listed."),
@@ -139,7 +139,7 @@ def _conditions(
     return tuple(condition_of(lcluster, t, verdict, now) for t, verdict in verdicts.items())
 
 
-def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Verdict:
+def _namespaces_verdict(observation: LClusterObservation, result: LClusterResult) -> Verdict:
     lcluster = observation.lcluster
     if others := [found.key[1] for found in observation.others]:
         earlier = any(True for _ in observation.owned_by(NamespaceOwner.PREDECESSOR))
@@ -158,7 +158,7 @@ def _namespaces(observation: LClusterObservation, result: LClusterResult) -> Ver
     return Verdict(True, "Created", "The namespaces that every cluster has are there.")
 
 
-def _access(result: LClusterResult) -> Verdict:
+def _access_verdict(result: LClusterResult) -> Verdict:
     if result.failures:
         return failed_verdict(result.failures, "Access could not be made as listed")
     if result.entries.problems:
@@ -167,7 +167,7 @@ def _access(result: LClusterResult) -> Verdict:
     return Verdict(True, "AsListed", "Everybody has the access that the lists give.")
 
 
-def _billing(result: LClusterResult) -> Verdict:
+def _billing_verdict(result: LClusterResult) -> Verdict:
     charges = result.charges or ChargeResult()
     if charges.failures:
         return failed_verdict(charges.failures, "Who pays could not be recorded")

@@ -148,21 +148,21 @@ class Ledger:
 
     def _append_ends(self, connection: sa.Connection, ends: Sequence[Row]) -> int:
         if ends and self._retracted is None:
-            self._retracted = self._corrections(connection)
+            self._retracted = self._read_retracted(connection)
         known = self._retracted or {}
         numbered = [_numbered(row, known.get(row["lnamespace_uid"], ())) for row in ends]
         return append(connection, self.table, self._columns, numbered)
 
-    def _corrections(self, connection: sa.Connection) -> Mapping[str, Sequence[Row]]:
+    def _read_retracted(self, connection: sa.Connection) -> Mapping[str, Sequence[Row]]:
         """Return the deletions that were retracted, by LNamespace."""
         found: dict[str, list[Row]] = {}
-        if self.corrects:
+        if self.can_retract:
             for row in connection.execute(retracted(self.table)).mappings():
                 found.setdefault(row["lnamespace_uid"], []).append(dict(row))
         return found
 
     @property
-    def corrects(self) -> bool:
+    def can_retract(self) -> bool:
         """Return whether the table has the column that a retraction needs."""
         return "corrects" in self._columns
 

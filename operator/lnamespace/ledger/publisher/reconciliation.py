@@ -192,7 +192,7 @@ async def _wrongly_ended(
     """
     known = {row["lnamespace_uid"] for row in rows}
     unknown = [lns.uid for lns in _recorded(listed) if lns.uid not in known]
-    if not unknown or not ledger.corrects:
+    if not unknown or not ledger.can_retract:
         return {}
     ends = await asyncio.to_thread(ledger.deletion_ids, unknown)
     if not ends:
