@@ -542,6 +542,19 @@ REFUSED = {
         "spec/versions/0/additionalPrinterColumns",
         [{"name": "a", "type": "string", "jsonPath": ".a range"}],
     ),
+    "a kind that nobody can list, by a field that it is selected by": (
+        "definition",
+        "spec/versions",
+        [
+            _version("v1", stored=True)
+            | {
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "properties": {"*": {"type": "string"}}}
+                },
+                "selectableFields": [{"jsonPath": ".*"}],
+            }
+        ],
+    ),
     "a kind with very many short names": (
         "definition",
         "spec/names/shortNames",

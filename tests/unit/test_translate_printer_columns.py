@@ -8,6 +8,7 @@ import pytest
 from lnamespace.translate.objects.confinement.printer_columns import (
     MAX_COLUMNS,
     MAX_PATH,
+    SELECTABLE,
     SIMPLE,
     is_simple,
 )
@@ -127,3 +128,55 @@ def test_the_policy_of_the_chart_has_the_same_rule() -> None:
 def test_the_rule_means_the_same_in_the_syntax_of_cel() -> None:
     """RE2 has neither groups that look around nor possessive repeats."""
     assert not re.search(r"\(\?[^:]|[*+?}]\+", SIMPLE.replace(r"\(", "").replace(r"\?", ""))
+
+
+SELECTABLE_FIELDS = "/spec/versions/0/selectableFields"
+
+
+def selecting(path: str) -> dict[str, Any]:
+    return {"spec": {"versions": [{"name": "v1", "selectableFields": [{"jsonPath": path}]}]}}
+
+
+@pytest.mark.parametrize("path", [".spec.color", ".a-b_c", ".spec.größe", ".range", ".spec.a:b"])
+def test_a_selectable_field_is_a_path_of_names(path: str) -> None:
+    assert written(selecting(path)) == selecting(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".*",
+        ".a.*",
+        "..",
+        ".a..b",
+        ".a{b",
+        ".a}{.b",
+        ".a b",
+        ".a\nb",
+        ".a,b",
+        ".$",
+        ".@",
+        ".a\\",
+        ".'a[*]'",
+        ".'}{['a','a']['a','a']'",
+        ".a[?(@)]",
+        ".",
+        "",
+        "." + "a" * MAX_PATH,
+    ],
+)
+def test_a_selectable_field_by_which_nobody_could_list_a_kind_is_refused(path: str) -> None:
+    """The API server checks it by another parser than it evaluates it by."""
+    for patch in (
+        selecting(path),
+        [operation(f"{SELECTABLE_FIELDS}/-", {"jsonPath": path})],
+        [operation(f"{SELECTABLE_FIELDS}/0/jsonPath", path)],
+    ):
+        with pytest.raises(Refused, match="selectableFields"):
+            written(patch)
+
+
+def test_the_policy_of_the_chart_has_the_same_rule_about_selectable_fields() -> None:
+    text = CHART.read_text()
+    assert f"f.jsonPath.matches(r'''{SELECTABLE}''')" in text
+    assert f"f.jsonPath.size() <= {MAX_PATH}" in text

@@ -25,7 +25,10 @@ from lnamespace.translate.objects.confinement.namespaces import (
 )
 from lnamespace.translate.objects.confinement.originals import EXPANSION
 from lnamespace.translate.objects.confinement.policy_expressions import PolicyExpressions
-from lnamespace.translate.objects.confinement.printer_columns import SimplePrinterColumns
+from lnamespace.translate.objects.confinement.printer_columns import (
+    PlainSelectableFields,
+    SimplePrinterColumns,
+)
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     ConfinementRule,
@@ -85,6 +88,7 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
         BoundedDefinitionLists(),
         SchemaExpressions(),
         SimplePrinterColumns(),
+        PlainSelectableFields(),
         BoundedDefaults(),
     ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (MappedSigner(),),

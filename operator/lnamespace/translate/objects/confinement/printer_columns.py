@@ -4,6 +4,10 @@ For ``kubectl get`` the API server evaluates the JSONPath of each column on each
 all values that a JSONPath selects, and shows the first. Unions multiply them: ``['a','a']`` thirty
 times, on an object of thirty levels, selects 2^30 values, more than fit in memory. ``range``
 changes state that concurrent requests share.
+
+The path of a selectable field it evaluates for its memory, and has the kind in memory only if each
+finds at most one value. It checks the path by another parser than it evaluates it by: ``.*`` is the
+property ``*`` for the one, and all values for the other.
 """
 
 import re
@@ -30,8 +34,12 @@ SIMPLE = rf"^\.(?:{_NAME}(?:{_PLAIN}|{_FILTER})*)? *$"
 They have no unions, no descents (``..``), which keep what is below once for each level, and no
 templates. The API server parses a key in quotes as a path: ``['.a']`` is a descent.
 """
+SELECTABLE = r"^(?:\.[^\s.,'\"\[\](){}@$?*\\]+)+$"
+"""The paths of selectable fields that are nothing but names; the chart has it too."""
 _is_simple = re.compile(SIMPLE, re.ASCII).fullmatch
+_is_selectable = re.compile(SELECTABLE, re.ASCII).fullmatch
 _COLUMNS = ("spec", "versions", "*", "additionalPrinterColumns")
+_SELECTABLE_PATHS = ("spec", "versions", "*", "selectableFields", "*", "jsonPath")
 
 
 @dataclass(frozen=True)
@@ -60,3 +68,26 @@ class SimplePrinterColumns(RefusingRule):
 def is_simple(path: str) -> bool:
     """Return whether a path finds no value twice."""
     return len(path) <= MAX_PATH and _is_simple(path) is not None
+
+
+@dataclass(frozen=True)
+class PlainSelectableFields(RefusingRule):
+    """The paths of selectable fields."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Return the path of the selectable fields."""
+        return (_SELECTABLE_PATHS[:-2],)
+
+    def confine(self, subject: ConfinedBody) -> None:
+        """Refuse paths by which nobody could list the kind."""
+        for selectable in parents(subject.body, _SELECTABLE_PATHS):
+            path = selectable.get(_SELECTABLE_PATHS[-1])
+            if isinstance(path, str) and not is_selectable(path):
+                field = "spec.versions.selectableFields.jsonPath"
+                raise subject.refuse(field, f"{path[:100]} is not a path of names")
+
+
+def is_selectable(path: str) -> bool:
+    """Return whether a path finds at most one value, and has no error."""
+    return len(path) <= MAX_PATH and _is_selectable(path) is not None
