@@ -402,6 +402,17 @@ def test_a_value_that_was_no_object_stops_no_deletion_of_a_namespace(
     assert eventually(lambda: withheld(root, "flutes"))
 
 
+def test_no_kind_is_selected_by_a_field_by_which_nobody_can_list_it(root: Api) -> None:
+    """The API server had no object of it in memory: a path found several values, or was none."""
+    for name, path in (("*", ".*"), ("a{b", ".a{b"), (".", "..")):
+        made = definition("sitars", "v1")
+        version = made["spec"]["versions"][0]
+        schema = SCHEMA["openAPIV3Schema"] | {"properties": {name: {"type": "string"}}}
+        version["schema"] = {"openAPIV3Schema": schema}
+        version["selectableFields"] = [{"jsonPath": path}]
+        assert "selectableFields" in refusal(root.create, DEFINITIONS, made, status=422)
+
+
 @pytest.mark.thorough
 def test_a_value_of_an_object_that_outlived_its_namespace_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api
@@ -576,14 +587,8 @@ def test_an_lcluster_that_is_deleted_with_such_an_object_stops_no_deletion_of_ot
     goes(cluster, "crossbill")
 
 
-@pytest.mark.thorough
-def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
-    cluster: GatewayCluster, people: People
-) -> None:
-    """A program in a pod that was left too stored a value that is no object: nobody looked."""
-    root = LClusters(cluster, people).make_administered("twite")
-    root.create(DEFINITIONS, embedding("tubas", **{"x-kubernetes-embedded-resource": True}))
-    eventually(lambda: unless("NotFound", root.get, path_of("tubas", "v1")))
+def program(cluster: GatewayCluster, root: Api, tenant: str) -> Api:
+    """Return a program in a pod, at the platform's API server, that may write the kinds."""
     root.create(ns_path("default", "serviceaccounts"), {"metadata": {"name": "robot"}})
     rbac = "rbac.authorization.k8s.io"
     rule = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["*"]}
@@ -595,7 +600,39 @@ def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
     within = f"/apis/{rbac}/v1/namespaces/default"
     root.create(f"{within}/roles", {"metadata": {"name": "all"}, "rules": [rule]})
     root.create(f"{within}/rolebindings", bound)
-    robot = Api(cluster.token("twite-default", "robot"))
+    return Api(cluster.token(f"{tenant}-default", "robot"))
+
+
+def test_an_object_that_is_nested_too_deeply_stops_no_deletion_of_others(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """The API server stored it with managed fields that are deeper, and could not read it again."""
+    root.create(DEFINITIONS, definition("gongs", "v1"))
+    eventually(lambda: unless("NotFound", root.get, path_of("gongs", "v1")))
+    robot = program(cluster, root, TENANT)
+    above = f"/apis/{TENANT}-{GROUP}/v1/namespaces/{TENANT}-default/gongs"
+    eventually(lambda: unless("Forbidden", robot.get, above))
+    body: Object = {"apiVersion": f"{TENANT}-{GROUP}/v1", "kind": "Gong"}
+    head = json.dumps(body | {"metadata": {"name": "one"}})[:-1]
+    nested = '{"a":' * 9_997 + "1" + "}" * 9_997
+    with pytest.raises(ApiError, match="max depth"):
+        robot.send("POST", above, f'{head}, "x": {nested}}}'.encode())
+    goes(cluster, "plover")
+    told = eventually(lambda: condition_of(root, "gongs", "StoredVersionMissing"))
+    assert told
+    assert "nested so deeply" in told["message"]
+    assert "StoredVersionMissing" in refusal(change, root, definition("gongs", "v1"))
+
+
+@pytest.mark.thorough
+def test_a_kind_that_an_lcluster_leaves_behind_stops_no_deletion_of_others(
+    cluster: GatewayCluster, people: People
+) -> None:
+    """A program in a pod that was left too stored a value that is no object: nobody looked."""
+    root = LClusters(cluster, people).make_administered("twite")
+    root.create(DEFINITIONS, embedding("tubas", **{"x-kubernetes-embedded-resource": True}))
+    eventually(lambda: unless("NotFound", root.get, path_of("tubas", "v1")))
+    robot = program(cluster, root, "twite")
     above = f"/apis/twite-{GROUP}/v1/namespaces/twite-default/tubas"
     eventually(lambda: unless("Forbidden", robot.get, above))
     cluster.admin.patch(f"{LCLUSTERS}/twite", {"spec": {"deletionPolicy": "Retain"}})

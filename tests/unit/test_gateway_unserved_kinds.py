@@ -9,8 +9,16 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from lnamespace.errors import Conflict, NoRoom
-from lnamespace.gateway.controllers.unserved_kinds import EVERY, LATE, TRIES, TYPE, UnservedKinds
+from lnamespace.errors import Conflict, NoRoom, TooLarge
+from lnamespace.gateway.controllers.unserved_kinds import (
+    AGAIN,
+    EVERY,
+    HELD_UP,
+    LATE,
+    TRIES,
+    TYPE,
+    UnservedKinds,
+)
 from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.gateway.tenants.watched_parts import KeptDefinition
 from lnamespace.model.lcluster import LCluster, LClusterSpec
@@ -42,6 +50,7 @@ class Platform:
     taken: bool = True
     full: bool = False
     listed: int = 0
+    namespaces: bytes | Exception = b'{"items":[]}'
     patched: list[tuple[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -71,7 +80,11 @@ class Platform:
 
         return SimpleNamespace(status=status, take=take, close=lambda: None)
 
-    async def read(self, _: str) -> bytes:
+    async def read(self, path: str, **_: object) -> bytes:
+        if path == "/api/v1/namespaces":
+            if isinstance(self.namespaces, Exception):
+                raise self.namespaces
+            return self.namespaces
         versions = [{"name": name, "served": at} for name, at in self.versions.items()]
         metadata = {"resourceVersion": "7", "annotations": DEFINITION_ANNOTATIONS}
         status = {"conditions": self.conditions, "storedVersions": self.stored}
@@ -161,6 +174,32 @@ async def test_an_object_in_no_namespace_is_served_by_no_version(platform: Platf
     await platform.look()
     assert platform.conditions[0]["message"].startswith("-: ")
     assert not any(platform.versions.values())
+
+
+async def test_an_object_that_nobody_can_read_is_served_by_no_version(platform: Platform) -> None:
+    platform.answer = 500, b'{"message":"invalid character \'{\' exceeded max depth"}'
+    await platform.look()
+    assert platform.conditions[0]["message"].startswith("--: an object is nested so deeply")
+    assert not any(platform.versions.values())
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "seconds"),
+    [
+        (b'{"items":[]}', AGAIN),
+        (b'{"items":[{"status":{"conditions":[{"message":"exceeded max depth"}]}}]}', HELD_UP),
+        (TooLarge("many Namespaces"), HELD_UP),
+    ],
+)
+async def test_each_is_listed_again_and_soon_where_a_namespace_stays(
+    platform: Platform, namespaces: bytes | Exception, seconds: float
+) -> None:
+    """A program in a pod writes an object past the gateway at any time."""
+    platform.answer = 200, b'{"items":[]}'
+    looks = [await platform.look(each) for each in (EVERY, LATE)]
+    platform.namespaces = namespaces
+    looks += [await platform.look(each) for each in (seconds - 1, 1, 1)]
+    assert looks == [1, 1, 0, 1, 0]
 
 
 async def test_a_definition_is_listed_when_it_has_changed_and_when_no_creation_is_under_way(

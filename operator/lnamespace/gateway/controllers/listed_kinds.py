@@ -29,6 +29,10 @@ NO_NAMESPACE = "-"
 """In place of a missing version: an object of a namespaced kind is in no namespace."""
 _KEYLESS = "Namespace parameter required"
 """In what the API server says of such an object, which is in its memory under no key."""
+TOO_DEEP = "--"
+"""In place of a missing version: an object is nested more deeply than the API server reads."""
+DEEP = "exceeded max depth"
+"""In what the API server says of such an object. It took it, and added managed fields."""
 _ITEM = re.compile(rb'"items":\[\s*\{')
 _LABEL = f'"{UNCONVERTED}":'.encode()
 
@@ -88,9 +92,10 @@ async def missing_version(
 ) -> str | None:
     """Return the version of a stored object that the kind does not have; empty if it has all.
 
-    :data:`NO_NAMESPACE` where the definition of before was cluster-scoped and left an object; None
-    if it is not clear. A list in pages comes from etcd where the API server cannot have the objects
-    in memory, and tells nothing of such an object. It also takes as long as the objects are large.
+    :data:`NO_NAMESPACE` where the definition of before was cluster-scoped and left an object,
+    :data:`TOO_DEEP` where nobody can read an object; None if it is not clear. A list in pages comes
+    from etcd where the API server cannot have the objects in memory, and tells nothing of an object
+    in no namespace. It also takes as long as the objects are large.
     """
     refused = False
     for listed in (_list_selected, _list):
@@ -105,6 +110,8 @@ async def missing_version(
                 return found[1]
             if _KEYLESS in str(error):
                 return NO_NAMESPACE
+            if DEEP in str(error):
+                return TOO_DEEP
             refused = True
         else:
             return None if refused else ""

@@ -8,6 +8,11 @@ not served nobody lists.
 Whoever wants to stop all deletions serves such a kind again at once, so the platform's policy
 refuses that until the definition has the version. Then it is in ``status.storedVersions`` again,
 and leaves the definition by no other way than any version.
+
+Nor can anybody list a kind with an object that is nested as deeply as the API server takes it: its
+managed fields are deeper, and the API server cannot read it again. A program in a pod may write it
+at any time, so all kinds are listed again now and then, and soon where the API server said so of a
+Namespace that is being deleted.
 """
 
 import asyncio
@@ -17,9 +22,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from lnamespace.errors import NoRoom
+from lnamespace.errors import ClusterError, NoRoom, TooLarge
 from lnamespace.gateway.controllers.checks import DefinitionChecks
-from lnamespace.gateway.controllers.listed_kinds import NO_NAMESPACE, find_kind, missing_version
+from lnamespace.gateway.controllers.listed_kinds import (
+    DEEP,
+    NO_NAMESPACE,
+    TOO_DEEP,
+    find_kind,
+    missing_version,
+)
 from lnamespace.gateway.definitions.conversion_marks import log_fields, make_room
 from lnamespace.gateway.definitions.definition import CustomResourceDefinition
 from lnamespace.gateway.definitions.definition_patches import (
@@ -32,11 +43,14 @@ from lnamespace.gateway.definitions.definition_patches import (
 from lnamespace.gateway.tenants.cache import Tenants
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.kube.client import Client
-from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
+from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, NAMESPACE
 
 EVERY = 5.0
 LATE = 40.0
 """Seconds after which no creation is under way that began before a definition was as it is."""
+AGAIN = 1800.0
+HELD_UP = 10.0
+"""Seconds after which each is listed again; the latter while a Namespace stays for one."""
 TRIES = 10
 """Writes of a definition in turn, of which each is refused where its tenant has written since."""
 TYPE = "StoredVersionMissing"
@@ -50,7 +64,13 @@ _SCOPED_MESSAGE = (
     "{}: an object of a definition of before, which was cluster-scoped, is in no namespace, so "
     "that no object could be listed, and no version is served any more"
 )
-_VERSION = re.compile(rf"{NO_NAMESPACE}|[a-z][a-z0-9-]*")
+_DEEP_MESSAGE = (
+    "{}: an object is nested so deeply that the API server cannot read it again, so that no object "
+    "could be listed, and no version is served any more"
+)
+_MESSAGES = {NO_NAMESPACE: _SCOPED_MESSAGE, TOO_DEEP: _DEEP_MESSAGE}
+_NAMESPACES_BYTES = 4 * 1024 * 1024
+_VERSION = re.compile(rf"{NO_NAMESPACE}|{TOO_DEEP}|[a-z][a-z0-9-]*")
 _AT_ONCE, _ALL_AT_ONCE = 4, 32
 """Lists of one tenant's kinds at the same time, and of all tenants'."""
 log = logging.getLogger(__name__)
@@ -64,15 +84,15 @@ class _Seen:
     since: float
     looked: float = float("-inf")
 
-    def is_due(self, now: float) -> bool:
+    def is_due(self, now: float, again: float) -> bool:
         """Return whether to list it: at once, when nothing is under way any more, or again."""
         late = now - self.since >= LATE and self.looked < self.since + LATE
-        return self.looked < self.since or late
+        return self.looked < self.since or late or now - self.looked >= again
 
 
 @dataclass
 class UnservedKinds:
-    """The definitions that have changed lately, of which each is listed twice.
+    """The definitions of tenants, of which each is listed when it has changed, and now and then.
 
     Every replica does so, and the first one wins.
     """
@@ -90,11 +110,23 @@ class UnservedKinds:
         """Look at them, for ever."""
         async with asyncio.TaskGroup() as group:
             while True:
-                for name, seen in self._due():
+                again = HELD_UP if await self._is_deletion_held_up() else AGAIN
+                for name, seen in self._due(again):
                     group.create_task(self._checks.finish(name, self._check(name, seen)))
                 await asyncio.sleep(EVERY)
 
-    def _due(self) -> Iterator[tuple[str, _Seen]]:
+    async def _is_deletion_held_up(self) -> bool:
+        """Return whether a Namespace may stay for an object that is nested too deeply."""
+        query = {"fieldSelector": "status.phase=Terminating", "resourceVersion": "0"}
+        try:
+            found = await self.client.get(NAMESPACE.path(), longest=_NAMESPACES_BYTES, **query)
+        except TooLarge:
+            return True
+        except ClusterError:
+            return False
+        return DEEP.encode() in found
+
+    def _due(self, again: float) -> Iterator[tuple[str, _Seen]]:
         generations = {name: kept.generation for _, name, kept in self.tenants.definitions()}
         now = self.now()
         if self._seen is None:
@@ -106,7 +138,7 @@ class UnservedKinds:
             for name, at in generations.items()
         }
         for name, seen in self._seen.items():
-            if seen.is_due(now) and self._checks.begin(name):
+            if seen.is_due(now, again) and self._checks.begin(name):
                 yield name, seen
 
     async def _check(self, name: str, seen: _Seen) -> None:
@@ -204,7 +236,7 @@ def _storing(definition: CustomResourceDefinition) -> list[Operation]:
 def _telling(definition: CustomResourceDefinition, version: str) -> list[Operation]:
     """Return the operations by which the condition names a version too."""
     names = [*_missing(definition), version]
-    message = _SCOPED_MESSAGE if NO_NAMESPACE in names else _MESSAGE
+    message = next((_MESSAGES[each] for each in names if each in _MESSAGES), _MESSAGE)
     condition = true_condition(TYPE, "NotListed", message.format(",".join(names)))
     added = {"op": "add", "path": "/status/conditions/-", "value": condition}
     return [*_removal(definition), added]
