@@ -560,6 +560,21 @@ def test_the_schemas_of_one_lcluster_are_bounded(bob: Resident) -> None:
             bob.api.remove(each)
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [{"description": "a\x7f"}, {"properties": {"k" * 1024: {"type": "string"}}}],
+    ids=["a character", "a key"],
+)
+def test_no_text_of_a_tenant_makes_the_openapi_document_unreadable(
+    root: Api, schema: Object
+) -> None:
+    """Of one definition with either nobody had the cluster's ``/openapi/v2`` in protobuf."""
+    made = definition("texts.example.com", plural="texts", kind="Text")
+    versions = made["spec"]["versions"]
+    versions[0]["schema"] = {"openAPIV3Schema": {"type": "object", **schema}}
+    assert "spec.versions.schema" in refusal(root.create, CRDS, made, status=422)
+
+
 def define(name: str, size: int) -> Object:
     """Return a definition with a property of that many values."""
     body = definition("large.example.com", kind=name.title(), plural=name, singular=name)

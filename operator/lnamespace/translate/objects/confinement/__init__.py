@@ -23,6 +23,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.printer_columns`: what ``kubectl get`` costs.
 - :mod:`~lnamespace.translate.objects.confinement.schema_defaults`: what defaults add to objects.
 - :mod:`~lnamespace.translate.objects.confinement.schema_sizes`: what schemas take of memory.
+- :mod:`~lnamespace.translate.objects.confinement.schema_texts`: what OpenAPI documents cannot have.
 - :mod:`~lnamespace.translate.objects.confinement.embedded_objects`: where a value is an
   object of its own.
 - :mod:`~lnamespace.translate.objects.confinement.cel`: where expressions in CEL read names.

@@ -43,6 +43,7 @@ from lnamespace.translate.objects.confinement.rules import (
     prefixed,
 )
 from lnamespace.translate.objects.confinement.schema_defaults import BoundedDefaults
+from lnamespace.translate.objects.confinement.schema_texts import ReadableTexts
 from lnamespace.translate.objects.confinement.volumes import (
     PROVISIONER_ANNOTATIONS,
     EmptyStorageClassRule,
@@ -89,6 +90,7 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
         SchemaExpressions(),
         SimplePrinterColumns(),
         PlainSelectableFields(),
+        ReadableTexts(),
         BoundedDefaults(),
     ),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (MappedSigner(),),
