@@ -770,6 +770,22 @@ def test_an_object_of_a_tenant_has_few_owners(gateway: Api, tenant: Api) -> None
         api.create(path, made, dryRun="All")
 
 
+def test_an_object_of_a_tenant_is_owned_by_no_lcluster(admin: Api, tenant: Api) -> None:
+    """It had a finalizer, and an LCluster of others that was deleted in the foreground stayed."""
+    owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "LCluster", "name": "a", "uid": "u"}
+    maps, name = ns_path(HOME, "configmaps"), {"name": "owned"}
+    held = name | {"finalizers": ["example.com/held"]}
+    owned = {"metadata": held | {"ownerReferences": [owner]}}
+    assert "own nothing" in refusal(tenant.create, maps, owned, dryRun="All")
+    tenant.create(maps, {"metadata": held})
+    assert "own nothing" in refusal(tenant.patch, f"{maps}/owned", owned)
+    # What others wrote stays, and goes.
+    admin.patch(f"{maps}/owned", owned)
+    tenant.patch(f"{maps}/owned", {"data": {"a": "b"}})
+    admin.delete(f"{maps}/owned")
+    tenant.patch(f"{maps}/owned", {"metadata": {"finalizers": None}})
+
+
 @pytest.mark.parametrize(
     ("where", "body"),
     [
