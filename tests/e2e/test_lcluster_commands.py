@@ -74,9 +74,9 @@ spec:
 def test_a_person_not_listed_is_shown_the_grant_command(hal: Person) -> None:
     hal.kubectl("lns", "kubeconfig", "gamma").ok()
     refused = hal.kubectl("--context=gamma", "get", "ns")
-    assert "kubectl lns grant lc/gamma --user USER" in refused.err
+    assert "kubectl lns grant lc/gamma --user hal" in refused.err
     refused = hal.kubectl("sudo", "--context=gamma", "get", "ns")
-    assert "kubectl lns grant lc/gamma --user USER" in refused.err
+    assert "kubectl lns grant lc/gamma --user hal" in refused.err
 
 
 def test_a_manager_can_grant_access_to_others(gwen: Person, hal: Person) -> None:

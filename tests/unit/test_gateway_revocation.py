@@ -326,4 +326,5 @@ async def test_a_refusal_explains_that_the_certificate_belongs_to_another_lclust
 
 
 async def test_a_refusal_of_an_unlisted_user_names_the_grant_command() -> None:
-    assert "kubectl lns grant lc/acme --user USER" in await refused_to(Login("eve"))
+    assert "kubectl lns grant lc/acme --user eve" in await refused_to(Login("eve"))
+    assert "--user USER" in await refused_to(Login("$(reboot)"))

@@ -1,5 +1,7 @@
 """Refusals of whole requests: the LCluster does not exist, refuses the user, or is suspended."""
 
+import re
+
 from lnamespace.gateway.authentication.logins import Login
 from lnamespace.gateway.authorization.reviewing import REVIEW_GROUPS
 from lnamespace.gateway.tenants.tenant import ServedTenant
@@ -10,6 +12,9 @@ from lnamespace.translate.protocol.verbs import (
     CONNECTIONS,
     READ_VERBS,
 )
+
+_PASTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]*")
+"""A user name that a shell takes as it is: managers paste the command."""
 
 
 def no_tenant(host: str) -> Refused:
@@ -23,9 +28,10 @@ def no_tenant(host: str) -> Refused:
 
 def not_listed(login: Login, tenant: str) -> Refused:
     """Return the refusal of a user without access, with the command that gives it."""
+    user = login.user if _PASTED.fullmatch(login.user) else "USER"
     advice = (
         f"ask one of its managers to run, in the platform's cluster: kubectl lns grant lc/{tenant} "
-        "--user USER"
+        f"--user {user}"
     )
     if login.tenant:
         # The lists cannot name the holder of a certificate that another LCluster issued.

@@ -13,7 +13,7 @@ from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.resources import CONFIG_MAP
 
-_UNKNOWN_SECONDS, _KNOWN_SECONDS = 2.0, 60.0
+_UNKNOWN_SECONDS, _KNOWN_SECONDS = 2.0, 10.0
 """Seconds between two requests for the CA of the gateway, before and after it is known."""
 
 log = logging.getLogger(__name__)
