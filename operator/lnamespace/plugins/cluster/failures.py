@@ -54,7 +54,10 @@ FORBIDDEN = {
 
 
 # Where a cluster has none of our kinds.
-OTHER_CONTEXT = "If it is an LCluster, choose the context of the platform's cluster: add --context NAME at the end"
+OTHER_CONTEXT = (
+    "If it is an LCluster, choose the context of the platform's cluster: "
+    "add --context NAME at the end"
+)
 
 
 def webhook_unreachable(err: str) -> bool:
