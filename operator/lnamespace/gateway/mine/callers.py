@@ -49,8 +49,8 @@ class MineCaller:
         It is a digest: each watch and list keeps it, and a caller may have 200 groups.
         """
         subjects = sorted((each.kind.value, each.namespace, each.name) for each in self.subjects)
-        told = msgspec.json.encode([self.user, subjects])
-        return f"mine:{hashlib.blake2b(told, digest_size=16).hexdigest()}"
+        identity = msgspec.json.encode([self.user, subjects])
+        return f"mine:{hashlib.blake2b(identity, digest_size=16).hexdigest()}"
 
     @property
     def account(self) -> str:

@@ -87,8 +87,8 @@ class StoredVersions:
             rewritten = await self._rewritten(call, namespaces)
         except ClusterError as error:
             name, why = call.request.name, text_down(call.view, str(error))
-            told = f"objects may be stored in a version that status.storedVersions loses: {why}"
-            raise conflict(CRDS, name, told) from error
+            text = f"objects may be stored in a version that status.storedVersions loses: {why}"
+            raise conflict(CRDS, name, text) from error
         return await send(replace(call, rewritten=rewritten))
 
     async def _rewritten(self, call: TenantCall, namespaces: TenantNamespaces) -> str:

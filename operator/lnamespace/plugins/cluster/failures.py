@@ -84,16 +84,16 @@ def _unreached(err: str) -> str:
     return "The cluster cannot be reached; is it the right one? See: kubectl config get-contexts"
 
 
-def without_policy(told: str) -> str:
+def without_policy(message: str) -> str:
     """Return kubectl's words without the names of our own admission policies.
 
     They mean nothing to users. Other policies keep their names, by which the platform team finds
     them. Kubernetes puts an empty field in front: ``is invalid: : ``.
     """
-    before, found, rest = told.partition(f"{POLICY}'{policy_prefix()}")
+    before, found, rest = message.partition(f"{POLICY}'{policy_prefix()}")
     named, denied, reason = rest.partition(DENIED)
     if not found or not denied or ": " in named or "\n" in named:
-        return told
+        return message
     return before.removesuffix(": ") + ": " + without_policy(reason)
 
 
@@ -110,9 +110,9 @@ def elsewhere(err: str) -> bool:
     ) or ("failed to check CRD" in err and "validating data" in err)
 
 
-def hinted(told: str) -> str:
+def hinted(message: str) -> str:
     """Return kubectl's message, with advice if the user may not even read the kind."""
     for kind, advice in FORBIDDEN.items():
-        if f'resource "{kind.plural}" in API group "{group()}"' in told:
-            return f"{told}\n{advice}"
-    return told
+        if f'resource "{kind.plural}" in API group "{group()}"' in message:
+            return f"{message}\n{advice}"
+    return message

@@ -80,9 +80,9 @@ class Reply(NamedTuple):
 
     def failure(self) -> KubectlError:
         """Return the failure: kubectl's message, and advice."""
-        told = without_policy(self.err.strip()) or f"kubectl failed with exit code {self.code}"
+        message = without_policy(self.err.strip()) or f"kubectl failed with exit code {self.code}"
         advice = remedy(self.err)
-        return KubectlError(f"{told}\n{advice}" if advice else told, self.code)
+        return KubectlError(f"{message}\n{advice}" if advice else message, self.code)
 
     def document(self) -> Any:
         """Return the JSON object that was asked for.
@@ -121,13 +121,13 @@ class Call(NamedTuple):
     def reply(self) -> Reply:
         """Wait for the answer; kubectl's log is printed."""
         out, err, code = self.process.communicate(self.body)
-        told = err.decode("utf-8", "replace")
+        messages = err.decode("utf-8", "replace")
         if self.logs:
-            told, log = cut_log(told)
+            messages, log = cut_log(messages)
             say(printable_lines(log.rstrip()))
-        if code and self.elsewhere and (call := self.elsewhere(told)):
+        if code and self.elsewhere and (call := self.elsewhere(messages)):
             return call.reply()
-        return Reply(code, out.decode("utf-8", "replace"), told)
+        return Reply(code, out.decode("utf-8", "replace"), messages)
 
 
 class Kubectl(NamedTuple):
@@ -156,11 +156,11 @@ class Kubectl(NamedTuple):
         """
         base = base_path(self.connection)
 
-        def elsewhere(told: str) -> Call | None:
-            if base and (f'"{base}/' in told or NO_SUCH_API in told):
+        def elsewhere(message: str) -> Call | None:
+            if base and (f'"{base}/' in message or NO_SUCH_API in message):
                 BASE_PATHS.forget(_cluster(self.connection))  # this kubectl puts it in front
                 return self._start_at(verb, path, body)
-            if not base and UNNAMED in told and (found := self._find_base_path()):
+            if not base and UNNAMED in message and (found := self._find_base_path()):
                 return self._start_at(verb, found + path, body)
             return None
 
@@ -189,9 +189,9 @@ class Kubectl(NamedTuple):
     def start_whoami(self) -> Call:
         """Ask the API server for our user, which may differ from this machine's."""
 
-        def plainly(told: str) -> Call | None:
+        def plainly(message: str) -> Call | None:
             review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-            return self.start_raw("create", WHOAMI, review) if NO_WHOAMI in told else None
+            return self.start_raw("create", WHOAMI, review) if NO_WHOAMI in message else None
 
         return self.start("auth", "whoami", "-o", "json")._replace(elsewhere=plainly)
 
@@ -244,15 +244,15 @@ def missing(
     The API server answers Forbidden for an unknown API group to people without rights.
     """
     if reply.api_missing:
-        told = PluginError(
+        error = PluginError(
             f"this cluster has no {kind.kind}s (API group {group()}). {OTHER_CONTEXT}"
         )
-        return OtherApiGroup(told, kubectl.connection)
+        return OtherApiGroup(error, kubectl.connection)
     if reply.reason == "NotFound":
         listing = "kubectl lns list" if kind == LNAMESPACE else f"kubectl get {resource(kind)}"
-        told = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
-        return OtherApiGroup(told, kubectl.connection, name)
+        error = PluginError(f'no {kind.kind} "{name}" (list yours: {advised(listing)})')
+        return OtherApiGroup(error, kubectl.connection, name)
     if reply.reason == "Forbidden":
-        told = KubectlError(hinted(str(reply.failure())), reply.code)
-        return OtherApiGroup(told, kubectl.connection, name)
+        error = KubectlError(hinted(str(reply.failure())), reply.code)
+        return OtherApiGroup(error, kubectl.connection, name)
     return reply.failure()

@@ -6,11 +6,11 @@ LEVELS = "IWEF"  # info, warning, error, fatal: the first letter of a line of kl
 CONTINUED = ("\t", " >")  # lines of a value that has several
 
 
-def cut_log(told: str) -> tuple[str, str]:
+def cut_log(output: str) -> tuple[str, str]:
     """Return kubectl's messages, and the lines of its log."""
     messages, log = list[str](), list[str]()
     chosen = messages
-    for line in told.splitlines(keepends=True):
+    for line in output.splitlines(keepends=True):
         if _begins_entry(line):
             chosen = log
         elif not (chosen is log and line.startswith(CONTINUED)):

@@ -109,8 +109,8 @@ def submit(process: Process, creation: Creation, body: bytes) -> int:
     from lnamespace.plugins.model.api_group import group
     from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup
 
-    _, told, code = process.communicate(body, _print_messages)
-    said = told.decode("utf-8", "replace")
+    _, err, code = process.communicate(body, _print_messages)
+    said = err.decode("utf-8", "replace")
     if code and elsewhere(said):
         cleaned = _without_plumbing(said).strip()
         if NO_KIND in said:

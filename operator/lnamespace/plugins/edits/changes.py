@@ -64,8 +64,8 @@ def grant(spec: Spec, wanted: Iterable[Grant], now: datetime) -> Change:
         place = next((n for n, item in enumerate(items) if entry(item).identity == identity), None)
         if place is None:
             items.append(manifest(wish.subject))
-            told = f"{identity.spelling} is now a {wish.role}{_until(wish.subject, now)}"
-            words.append(told + _another(changed, identity))
+            text = f"{identity.spelling} is now a {wish.role}{_until(wish.subject, now)}"
+            words.append(text + _another(changed, identity))
         elif _changes_end(entry(items[place]), wish, now):
             items[place] = _with_end(items[place], wish.subject)
             end = _until(wish.subject, now) or " without end"

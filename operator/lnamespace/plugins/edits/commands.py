@@ -122,8 +122,8 @@ def set_command(arguments: Arguments) -> int:
         arguments.switch("deletion-protection") if protection else None,
     )
     if len(arguments.words) != 2 or values == Values():
-        told = ", ".join(f"--{flag}" for flag in (*flags, "billing-label", "deletion-protection"))
-        raise UsageError(f"write kubectl lns set NAME, and what: {told}")
+        names = ", ".join(f"--{flag}" for flag in (*flags, "billing-label", "deletion-protection"))
+        raise UsageError(f"write kubectl lns set NAME, and what: {names}")
     target = _target(arguments)
     if target.kind == LCLUSTER and "profile" in values.texts:
         raise UsageError("an LCluster has no --profile")

@@ -132,8 +132,8 @@ def _print(target: EditOptions, lns: Object, words: Sequence[str]) -> int:
         print(target.qualified)
     else:
         for line in words:
-            told = line if line.startswith(target.qualified) else f"{target.name}: {line}"
-            print(printable(told) + DRY_RUN_SUFFIX[target.dry_run])
+            text = line if line.startswith(target.qualified) else f"{target.name}: {line}"
+            print(printable(text) + DRY_RUN_SUFFIX[target.dry_run])
     return 0
 
 

@@ -149,11 +149,11 @@ class Process:
         _running[self.pid] = self
 
     def communicate(
-        self, body: bytes = b"", told: Callable[[bytes], None] | None = None
+        self, body: bytes = b"", on_error: Callable[[bytes], None] | None = None
     ) -> tuple[bytes, bytes, int]:
         """Feed the program and wait for its end; return both outputs and the exit code.
 
-        ``told`` is called with each piece of its standard error.
+        ``on_error`` is called with each piece of its standard error.
         """
         import select  # not needed to become kubectl
 
@@ -177,8 +177,8 @@ class Process:
                     data = os.read(end, CHUNK)
                     parts[end].append(data)
                     done = not data
-                if data and end == self.errors and told:
-                    told(data)
+                if data and end == self.errors and on_error:
+                    on_error(data)
                 if done:
                     poll.unregister(end)
                     os.close(end)

@@ -34,8 +34,8 @@ else:
             if named or len(values) != len(cls._fields):
                 given = {**cls._defaults, **dict(zip(cls._fields, values, strict=False)), **named}
                 if given.keys() != set(cls._fields) or len(values) > len(cls._fields):
-                    told = ", ".join(cls._fields)
-                    raise TypeError(f"{cls.__name__} has the fields {told}")
+                    fields = ", ".join(cls._fields)
+                    raise TypeError(f"{cls.__name__} has the fields {fields}")
                 values = [given[name] for name in cls._fields]
             return tuple.__new__(cls, values)
 
@@ -43,7 +43,7 @@ else:
             return type(self)(**{**dict(zip(self._fields, self, strict=True)), **named})
 
         def __repr__(self) -> str:
-            told = ", ".join(
+            fields = ", ".join(
                 f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)
             )
-            return f"{type(self).__name__}({told})"
+            return f"{type(self).__name__}({fields})"

@@ -71,8 +71,8 @@ def checked(question: Question) -> tuple[str, ...]:
     if found is None or question.line.words[:1] in CREATING:
         from lnamespace.plugins.sudo.unclear import creation, problem_of
 
-        if told := creation(question.line):
-            raise told
+        if error := creation(question.line):
+            raise error
         if found is None:
             raise problem_of(question.line, question.by_plugin, namespaces, problem)
     me = caller(asked)
@@ -119,8 +119,8 @@ def permitted(kubectl: Kubectl, namespace: str, me: Caller, found: Call) -> Impe
     refused, conflict = refusal(lns, me, datetime.now(UTC)), conflict_of(lns)
     if refused:
         # An LNamespace in Conflict has no namespace; that of another instance may be meant.
-        told = PluginError(refused)
-        raise OtherApiGroup(told, kubectl.connection, namespace) if conflict else told
+        error = PluginError(refused)
+        raise OtherApiGroup(error, kubectl.connection, namespace) if conflict else error
     if conflict:
         say(f'note: LNamespace "{namespace}" gives nobody access: {printable(conflict)}')
     elif not current(lns):
@@ -140,11 +140,11 @@ def _allowed(kubectl: Kubectl, namespace: str, me: Caller) -> Impersonation:
         return Impersonation(name)
     if answers[1]:
         return Impersonation(account=f"{ACCOUNT_USERNAME}{home}:{namespace}")
-    told = PluginError(
+    error = PluginError(
         f'you ({me.username}) may neither sudo in "{namespace}" (impersonate group "{name}", or '
         f'service account "{home}:{namespace}") nor see its LNamespace; ask a cluster administrator'
     )
-    raise OtherApiGroup(told, kubectl.connection, namespace)
+    raise OtherApiGroup(error, kubectl.connection, namespace)
 
 
 def context_namespace(kubectl: Kubectl) -> str:

@@ -109,7 +109,7 @@ def _page(
     spec = lns["spec"]
     created = str(lns["metadata"].get("creationTimestamp") or "<unknown>")
     policy = str(spec.get("deletionPolicy") or "Delete")
-    told = {
+    facts = {
         "Name": name_of(lns),
         "Requester": str(spec.get("requester") or "<none>"),
         "Created": f"{created} ({age(created, now)} ago)",
@@ -118,7 +118,7 @@ def _page(
     }
     return "".join(
         (
-            *(f"{label + ':':<13}{printable(value)}\n" for label, value in told.items()),
+            *(f"{label + ':':<13}{printable(value)}\n" for label, value in facts.items()),
             _readiness(lns, colour),
             _billing(lns),
             "Access:\n" + _indented(_access_table(lns, now, meaning)),
@@ -130,14 +130,14 @@ def _readiness(lns: Object, colour: bool) -> str:
     """Return whether it is ready, and its conditions."""
     summary = ready(lns)
     status = summary.status if summary else "Unknown"
-    told = "Ready:       " + paint(printable(status), GREEN if status == "True" else RED, colour)
+    line = "Ready:       " + paint(printable(status), GREEN if status == "True" else RED, colour)
     if not current(lns):
-        told += " (the operator has not seen the latest change yet)"
+        line += " (the operator has not seen the latest change yet)"
     found = [
         (item.type, item.status, item.reason, item.message or "<none>") for item in conditions(lns)
     ]
     table = render(("CONDITION", "STATUS", "REASON", "MESSAGE"), found) if found else ""
-    return f"{told}\n{_indented(table)}"
+    return f"{line}\n{_indented(table)}"
 
 
 def _billing(lns: Object) -> str:
@@ -223,8 +223,8 @@ def _next(lcluster: Object, me: Caller, now: datetime) -> str:
     if roles & {"manager", "sudoer"}:
         command = advised(f"kubectl lns grant {typed(name, LCLUSTER)} --user NAME")
         lines.append(f"You may give access to it: {command}")
-    told = "".join(f"  {printable(line)}\n" for line in lines)
-    return f"You:\n{told}" if told else ""
+    text = "".join(f"  {printable(line)}\n" for line in lines)
+    return f"You:\n{text}" if text else ""
 
 
 def _indented(table: str) -> str:

@@ -88,8 +88,8 @@ def _ready_cell(lns: Object) -> str:
         return "<unknown>"
     if not current(lns):
         return "Pending"
-    told = summary.status == "True" or not summary.reason
-    return summary.status if told else f"{summary.status} ({summary.reason})"
+    plain = summary.status == "True" or not summary.reason
+    return summary.status if plain else f"{summary.status} ({summary.reason})"
 
 
 def wide_cells(lns: Object) -> tuple[str, ...]:

@@ -140,8 +140,8 @@ def cost_centers(plain: Reply, other: Reply) -> Choices:
         billing = plain.document().get("spec", {}).get("billing") or {}
         default = str(billing.get("costCenter") or "")
     names = [default] if default else []
-    for told in (plain.err, other.err):
-        names += [name for name in _listed(told) if name not in names]
+    for message in (plain.err, other.err):
+        names += [name for name in _listed(message) if name not in names]
     problem = plain.err.strip().partition("\n")[0] if plain.code else ""
     return Choices(
         tuple(names), not other.code, default, "" if names else problem, _is_unanswered(plain)
@@ -152,8 +152,8 @@ def _is_unanswered(reply: Reply) -> bool:
     return bool(reply.code) and not any(words in reply.err for words in ANSWERS)
 
 
-def _listed(told: str) -> Iterator[str]:
-    for line in told.splitlines():
+def _listed(message: str) -> Iterator[str]:
+    for line in message.splitlines():
         if line.startswith(CHOICE):
             try:
                 yield str(loads(line.removeprefix(CHOICE).partition("  or  ")[0]))
@@ -177,8 +177,8 @@ def open_profiles(other: Reply, rules: Reply) -> Choices:
     return Choices(tuple(name for name in known if name in free), default=default)
 
 
-def _known(told: str) -> list[str] | None:
-    _, found, names = told.partition(PROFILES)
+def _known(message: str) -> list[str] | None:
+    _, found, names = message.partition(PROFILES)
     if not found:
         return None
     return [name for name in names.split("\n")[0].strip().split(", ") if name != NO_PROFILES]

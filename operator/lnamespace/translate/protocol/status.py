@@ -175,9 +175,9 @@ class ExceededQuota:
     def refusal(self, resource: GroupResource, name: str) -> Refused:
         """Return the refusal of a write, in the words of a ResourceQuota."""
         counts = (("requested", self.requested), ("used", self.used), ("limited", self.limited))
-        told = ", ".join(f"{what}: {self.word}={count}" for what, count in counts)
+        listed = ", ".join(f"{what}: {self.word}={count}" for what, count in counts)
         advice = f" ({self.advice})" if self.advice else ""
-        return forbidden(resource, name, f"exceeded quota: {self.quota}, {told}{advice}")
+        return forbidden(resource, name, f"exceeded quota: {self.quota}, {listed}{advice}")
 
 
 def conversion_failed(resource: ResourceType) -> Refused:
