@@ -24,7 +24,6 @@ from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     Form,
     Object,
-    Path,
     RefusingRule,
     parents,
 )
@@ -202,10 +201,7 @@ def _refuse_own_keys(body: Object, where: str, subject: ConfinedBody) -> None:
 class ConfinedWebhooks:
     """The webhooks of a configuration, each confined to its tenant."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the webhooks."""
-        return (("webhooks", "*"),)
+    paths = (("webhooks", "*"),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Confine each webhook; in a patch also one with other changes."""
@@ -242,10 +238,7 @@ class ConfinedPolicy:
 
     expression: Callable[[TenantView], str] = expression
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of these fields."""
-        return (("spec", "matchConditions"), ("spec", "matchConstraints"), ("spec", "paramKind"))
+    paths = (("spec", "matchConditions"), ("spec", "matchConstraints"), ("spec", "paramKind"))
 
     def confine(self, subject: ConfinedBody) -> None:
         """Confine the policy to requests about the tenant's objects.
@@ -283,10 +276,7 @@ class ConfinedPolicy:
 class ConfinedPolicyBinding(RefusingRule):
     """The policy of a binding, which must be the tenant's and has no parameters."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of both."""
-        return (("spec", "policyName"), ("spec", "paramRef"))
+    paths = (("spec", "policyName"), ("spec", "paramRef"))
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse parameters, and a policy that is not the tenant's."""

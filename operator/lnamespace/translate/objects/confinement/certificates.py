@@ -10,7 +10,6 @@ from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
-    Path,
     annotations,
     parents,
 )
@@ -58,10 +57,7 @@ def signer_down(signer: str, view: TenantView) -> str:
 class MappedSigner:
     """The signer of a request: upstream the tenant's own, or one that does not exist."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the signer."""
-        return (("spec", "signerName"),)
+    paths = (("spec", "signerName"),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Write the signer in upstream spelling; refuse Kubernetes' other signers."""

@@ -7,7 +7,6 @@ from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
     ConfinementRule,
-    Path,
     PinnedField,
     RefusingRule,
 )
@@ -20,10 +19,7 @@ _SYSTEM = "system-"
 class PriorityBounds(RefusingRule):
     """The API server's rules for PriorityClasses, by the name that the tenant writes."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of the name and the value."""
-        return (("metadata", "name"), ("value",))
+    paths = (("metadata", "name"), ("value",))
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse reserved names and values."""

@@ -31,10 +31,7 @@ _LISTS: Mapping[Path, int] = {
 class BoundedDefinitionLists(RefusingRule):
     """The lists of a definition that multiply in discovery."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of the lists."""
-        return tuple(_LISTS)
+    paths = tuple(_LISTS)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse lists that are very long; a policy counts what patches add one by one."""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path, parents
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, parents
 
 APPROVAL = "api-approved.kubernetes.io"
 _CONVERSION = ("spec", "conversion", "webhook", "clientConfig")
@@ -36,10 +36,7 @@ _PROTECTED = re.compile(r"(^|\.)(k8s|kubernetes)\.io$")
 class ConfinedDefinition:
     """The group of a definition, its names, and the webhook that converts between its versions."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of the group, of the names and of the webhook's client."""
-        return (("spec", "group"), ("spec", "names"), ("spec", "conversion"))
+    paths = (("spec", "group"), ("spec", "names"), ("spec", "conversion"))
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse groups that a plain API server refuses, and names of the platform's kinds.

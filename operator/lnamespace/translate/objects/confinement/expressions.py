@@ -13,7 +13,7 @@ from typing import Any
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.cel import FieldReads
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path, parents
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, parents
 
 _NAMES = ("self.metadata.name", "oldSelf.metadata.name")
 _READS = FieldReads(_NAMES)
@@ -45,10 +45,7 @@ def _without_prefix(view: TenantView, name: str) -> str:
 class SchemaExpressions:
     """The validation rules about whole objects, in each version of a definition."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the versions, which have the schemas."""
-        return (("spec", "versions"),)
+    paths = (("spec", "versions"),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Translate the rules for objects upstream."""

@@ -31,10 +31,7 @@ class PodSecurityRule:
     The tenant's value is kept under a label of the gateway.
     """
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of both labels."""
-        return tuple(("metadata", "labels", key) for key in (ENFORCE, ENFORCE_VERSION))
+    paths = tuple(("metadata", "labels", key) for key in (ENFORCE, ENFORCE_VERSION))
 
     def confine(self, subject: ConfinedBody) -> None:
         """Write the stricter of the tenant's and the platform's level, and the latest version."""
@@ -135,10 +132,7 @@ class KeptFinalizer(RefusingRule):
     Namespace and not billed.
     """
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the finalizers."""
-        return (("spec", "finalizers"),)
+    paths = (("spec", "finalizers"),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse a Namespace without the finalizer."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.cel import FieldReads
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, Path
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object
 
 _KEYS = ("expression", "messageExpression", "valueExpression")
 _OBJECTS = ("object", "oldObject", "params")
@@ -74,10 +74,7 @@ class PolicyExpressions:
     ask why: the answer names bindings, roles and groups of the platform.
     """
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the paths of the expressions."""
-        return (("spec",), ("webhooks", "*", "matchConditions"))
+    paths = (("spec",), ("webhooks", "*", "matchConditions"))
 
     def confine(self, subject: ConfinedBody) -> None:
         """Translate the expressions for objects upstream; refuse some calls of ``authorizer``."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from lnamespace.translate.objects.confinement.rules import (
     ConfinedBody,
-    Path,
     RefusingRule,
     parents,
 )
@@ -46,10 +45,7 @@ _SELECTABLE_PATHS = ("spec", "versions", "*", "selectableFields", "*", "jsonPath
 class SimplePrinterColumns(RefusingRule):
     """The paths of printer columns."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the columns."""
-        return (_COLUMNS,)
+    paths = (_COLUMNS,)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse paths that may find a value twice, and very many columns."""
@@ -74,10 +70,7 @@ def is_simple(path: str) -> bool:
 class PlainSelectableFields(RefusingRule):
     """The paths of selectable fields."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the selectable fields."""
-        return (_SELECTABLE_PATHS[:-2],)
+    paths = (_SELECTABLE_PATHS[:-2],)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse paths by which nobody could list the kind."""

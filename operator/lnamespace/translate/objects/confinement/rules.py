@@ -282,10 +282,7 @@ class ReadOnlyKind(RefusingRule):
 
     why: str
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the specification."""
-        return (("spec",),)
+    paths = (("spec",),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse the object."""

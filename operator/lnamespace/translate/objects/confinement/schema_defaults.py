@@ -34,10 +34,7 @@ SCHEMA: Path = ("spec", "versions", "*", "schema", "openAPIV3Schema")
 class BoundedDefaults(RefusingRule):
     """The defaults in the schemas of a definition."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the schemas."""
-        return (SCHEMA,)
+    paths = (SCHEMA,)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse defaults that would make objects much longer than they are sent."""

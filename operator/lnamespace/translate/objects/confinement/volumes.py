@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lnamespace.translate.names.tenant_view import TenantView, is_provisioned
 from lnamespace.translate.objects.confinement.namespaces import ForbiddenKeys
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, RefusingRule, parents
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, RefusingRule, parents
 
 SOURCES = frozenset(
     {
@@ -76,10 +76,7 @@ class EmptyStorageClassRule:
 
     always: bool
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the class."""
-        return (("spec", "storageClassName"),)
+    paths = (("spec", "storageClassName"),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Write the class of this tenant for ``""``."""
@@ -102,10 +99,7 @@ class EmptyStorageClassRule:
 class VolumeSourceRule(RefusingRule):
     """The source of a PersistentVolume, which must be CSI, and its claim, the tenant's."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the specification: a new source can have any name."""
-        return (("spec",),)
+    paths = (("spec",),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse sources of the platform, and volumes that others could bind."""
@@ -142,10 +136,7 @@ OWN_NAMESPACE_TEMPLATE = "${pvc.namespace}"
 class SecretNamespaces:
     """The parameters by which a provisioner reads Secrets, with its own rights."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the parameters."""
-        return (("parameters",),)
+    paths = (("parameters",),)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Write namespaces in upstream spelling."""
