@@ -38,10 +38,7 @@ from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import SELECTORS, confirm_list_options
 from lnamespace.translate.protocol.status import not_found
-from lnamespace.translate.protocol.verbs import (
-    CONNECTIONS,
-    LISTING_VERBS,
-)
+from lnamespace.translate.protocol.verbs import CONNECTIONS, LISTING_VERBS
 from lnamespace.translate.requests.headers import headers_down, proxied_headers_down
 from lnamespace.translate.requests.targets import (
     refuse_deletion,

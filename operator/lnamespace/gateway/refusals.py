@@ -8,10 +8,7 @@ from lnamespace.gateway.tenants.tenant import ServedTenant
 from lnamespace.model.lcluster import Suspension
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest
 from lnamespace.translate.protocol.status import ApiStatus, Refused
-from lnamespace.translate.protocol.verbs import (
-    CONNECTIONS,
-    READ_VERBS,
-)
+from lnamespace.translate.protocol.verbs import CONNECTIONS, READ_VERBS
 
 _PASTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]*")
 """A user name that a shell takes as it is: managers paste the command."""

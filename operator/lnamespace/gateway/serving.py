@@ -42,10 +42,7 @@ from lnamespace.translate.protocol.encodings import encoding_of
 from lnamespace.translate.protocol.negotiation import wants_indentation
 from lnamespace.translate.protocol.request import PathRequest, ResourceRequest, parse_request
 from lnamespace.translate.protocol.status import Refused, internal_error
-from lnamespace.translate.protocol.verbs import (
-    CONNECTIONS,
-    READ_VERBS,
-)
+from lnamespace.translate.protocol.verbs import CONNECTIONS, READ_VERBS
 from lnamespace.translate.protocol.websocket import websocket_token
 from lnamespace.translate.requests.headers import headers_up
 

@@ -14,13 +14,7 @@ from lnamespace.kube.resources import RBAC
 from lnamespace.rbac.attributes import MASTERS, Attributes, User
 from lnamespace.rbac.authorizer import Authorizer, aggregate_error
 from lnamespace.rbac.covering import TooManyCombinations, missing_rights, missing_text
-from lnamespace.rbac.objects import (
-    AccessRule,
-    RbacRole,
-    RoleReference,
-    binding_value,
-    role_value,
-)
+from lnamespace.rbac.objects import AccessRule, RbacRole, RoleReference, binding_value, role_value
 from lnamespace.rbac.rules import EVERYTHING
 from lnamespace.translate.protocol.encodings import UNREADABLE
 from lnamespace.translate.protocol.quoting import go_quote, go_quote_all

@@ -12,10 +12,7 @@ import msgspec
 from cryptography import x509
 
 from lnamespace.errors import ClusterError
-from lnamespace.gateway.certificates.tls import (
-    ClientCertificates,
-    certificate_name,
-)
+from lnamespace.gateway.certificates.tls import ClientCertificates, certificate_name
 from lnamespace.gateway.upstream.requests import Upstream
 from lnamespace.http.messages import HttpRequest
 from lnamespace.rbac.token_reviews import CREDENTIAL_ID

@@ -19,12 +19,7 @@ from lnamespace.gateway.check.conversions import (
 from lnamespace.gateway.check.finding import name_some
 from lnamespace.gateway.check.reviewing import review_rights
 from lnamespace.gateway.check.rights import EXCESSIVE_RIGHTS, OWN_KINDS, needed_rights
-from lnamespace.gateway.check.state import (
-    FreeVolume,
-    GroupBinding,
-    PlatformState,
-    other_instances,
-)
+from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState, other_instances
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
 from lnamespace.kube.metadata import ListMeta, PartialMetadata

@@ -13,11 +13,7 @@ from __future__ import annotations
 from lnamespace.plugins.cluster.failures import OTHER_CONTEXT, hinted, remedy, without_policy
 from lnamespace.plugins.cluster.logs import cut_log
 from lnamespace.plugins.model.api_group import advised, group
-from lnamespace.plugins.model.lnamespaces import (
-    LNAMESPACE,
-    ResourceKind,
-    resource,
-)
+from lnamespace.plugins.model.lnamespaces import LNAMESPACE, ResourceKind, resource
 from lnamespace.plugins.runtime.documents import dumps, loads
 from lnamespace.plugins.runtime.errors import KubectlError, OtherApiGroup, PluginError
 from lnamespace.plugins.runtime.memory import LEADING, FileCache, connection_key

@@ -21,13 +21,7 @@ from lnamespace.plugins.edits.changes import (
 )
 from lnamespace.plugins.edits.writing import EditOptions, change
 from lnamespace.plugins.model.lnamespaces import LCLUSTER, read_target
-from lnamespace.plugins.model.subjects import (
-    LISTS,
-    ListEntry,
-    check_role,
-    parse_end,
-    parse_subject,
-)
+from lnamespace.plugins.model.subjects import LISTS, ListEntry, check_role, parse_end, parse_subject
 from lnamespace.plugins.model.times import parse_duration
 from lnamespace.plugins.runtime.errors import UsageError
 from lnamespace.plugins.runtime.flags import (

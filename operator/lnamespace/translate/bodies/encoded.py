@@ -37,15 +37,8 @@ from lnamespace.translate.objects.translators import (
 from lnamespace.translate.protocol.repeated import has_repeated_keys
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.request_json import check_text, json_of_body
-from lnamespace.translate.protocol.status import (
-    bad_request,
-    internal_error,
-    not_found,
-)
-from lnamespace.translate.protocol.verbs import (
-    CONNECTIONS,
-    DELETION_VERBS,
-)
+from lnamespace.translate.protocol.status import bad_request, internal_error, not_found
+from lnamespace.translate.protocol.verbs import CONNECTIONS, DELETION_VERBS
 
 _TOO_DEEP = "an answer of the platform's API server is nested too deeply"
 

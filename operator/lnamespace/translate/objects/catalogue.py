@@ -21,10 +21,7 @@ from lnamespace.translate.objects.fields.cluster import (
 from lnamespace.translate.objects.fields.volumes import VOLUME_ANNOTATIONS, VOLUMES
 from lnamespace.translate.objects.fields.workloads import WORKLOADS
 from lnamespace.translate.objects.load_balancers import BalancedTranslator
-from lnamespace.translate.objects.metadata import (
-    WholeObjectTranslator,
-    metadata_translator,
-)
+from lnamespace.translate.objects.metadata import WholeObjectTranslator, metadata_translator
 from lnamespace.translate.objects.single_kinds import (
     DeleteOptionsTranslator,
     EventTranslator,

@@ -12,12 +12,7 @@ from typing import Any
 from lnamespace.kube.objects import MANAGED_BY, NAME_LABEL
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.objects.context import TranslationContext
-from lnamespace.translate.objects.keys import (
-    MANAGER,
-    key_down,
-    own_key_up,
-    role_key_up,
-)
+from lnamespace.translate.objects.keys import MANAGER, key_down, own_key_up, role_key_up
 from lnamespace.translate.objects.translators import (
     Encoded,
     FieldRule,

@@ -27,11 +27,7 @@ from lnamespace.translate.protocol.status import (
     no_such_path,
     not_found,
 )
-from lnamespace.translate.protocol.verbs import (
-    COLLECTION_VERBS,
-    LISTING_VERBS,
-    OBJECT_VERBS,
-)
+from lnamespace.translate.protocol.verbs import COLLECTION_VERBS, LISTING_VERBS, OBJECT_VERBS
 
 Query = tuple[tuple[str, str], ...]
 """The parameters of a query, decoded, in the order in which they came."""

@@ -11,11 +11,7 @@ from lnamespace.translate.objects.confinement.rules import MappedField
 from lnamespace.translate.objects.keys import has_manager, manager_up, own_key_up, role_key_up
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.resources import GroupResource, ResourceType
-from lnamespace.translate.protocol.selectors import (
-    FieldTerm,
-    LabelTerm,
-    parse_field_selector,
-)
+from lnamespace.translate.protocol.selectors import FieldTerm, LabelTerm, parse_field_selector
 from lnamespace.translate.protocol.status import bad_request
 from lnamespace.translate.requests.event_selection import EventSelector, TranslatedTerm
 

@@ -41,11 +41,7 @@ from lnamespace.translate.protocol.verbs import (
     READ_VERBS,
     SELECTING_VERBS,
 )
-from lnamespace.translate.requests.selection import (
-    fields_up,
-    labels_up,
-    residual_fields,
-)
+from lnamespace.translate.requests.selection import fields_up, labels_up, residual_fields
 
 NAMESPACE_ROLES = frozenset(GroupResource(RBAC, plural) for plural in ("roles", "rolebindings"))
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})

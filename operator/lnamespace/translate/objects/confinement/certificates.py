@@ -8,11 +8,7 @@ import msgspec
 
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.tenant_view import TenantView
-from lnamespace.translate.objects.confinement.rules import (
-    ConfinedBody,
-    annotations,
-    parents,
-)
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, annotations, parents
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 """The signer of certificates that log in to the tenant's own cluster."""

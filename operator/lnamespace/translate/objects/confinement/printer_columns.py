@@ -13,11 +13,7 @@ property ``*`` for the one, and all values for the other.
 import re
 from dataclasses import dataclass
 
-from lnamespace.translate.objects.confinement.rules import (
-    ConfinedBody,
-    RefusingRule,
-    parents,
-)
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, RefusingRule, parents
 
 MAX_COLUMNS = 32
 MAX_PATH = 1024

@@ -13,12 +13,7 @@ from typing import Any
 
 from msgspec.json import encode
 
-from lnamespace.translate.objects.confinement.rules import (
-    ConfinedBody,
-    Path,
-    RefusingRule,
-    parents,
-)
+from lnamespace.translate.objects.confinement.rules import ConfinedBody, Path, RefusingRule, parents
 
 MAX_RATIO = 85
 """Bytes that the defaults may add for each byte that has to be written: 255 to an item ``{},``."""

@@ -15,10 +15,6 @@ accept protobuf alone, and those that send it.
 - :mod:`~lnamespace.translate.protocol.protobuf.wire`: integers and tags.
 """
 
-from lnamespace.translate.protocol.protobuf.envelope import (
-    from_json_in_steps,
-    to_json,
-    watch_frame,
-)
+from lnamespace.translate.protocol.protobuf.envelope import from_json_in_steps, to_json, watch_frame
 
 __all__ = ["from_json_in_steps", "to_json", "watch_frame"]
