@@ -34,9 +34,7 @@ _BASIC = (
         resources=("selfsubjectaccessreviews", "selfsubjectrulesreviews"),
     ),
     AccessRule(
-        verbs=("create",),
-        api_groups=("authentication.k8s.io",),
-        resources=("selfsubjectreviews",),
+        verbs=("create",), api_groups=("authentication.k8s.io",), resources=("selfsubjectreviews",)
     ),
 )
 _OWN_CLUSTER = (

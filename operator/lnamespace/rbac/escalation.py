@@ -44,11 +44,7 @@ def is_rbac_write(attributes: Attributes) -> bool:
 
 
 def confirm_no_escalation(
-    authorizer: Authorizer,
-    user: User,
-    attributes: Attributes,
-    new: bytes,
-    old: bytes | None = None,
+    authorizer: Authorizer, user: User, attributes: Attributes, new: bytes, old: bytes | None = None
 ) -> None:
     """Refuse a write of a Role or a binding by which a user would grant what they do not have.
 

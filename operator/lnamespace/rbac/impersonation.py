@@ -83,8 +83,7 @@ _CONSTRAINED = (
         "serviceaccount", lambda user: _only_name(user) and _service_account(user.name) is not None
     ),
     _Mode(
-        "user-info",
-        lambda user: _node(user.name) is None and _service_account(user.name) is None,
+        "user-info", lambda user: _node(user.name) is None and _service_account(user.name) is None
     ),
 )
 

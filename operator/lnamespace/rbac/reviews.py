@@ -193,12 +193,7 @@ class ReviewAnswers:
 
 def user_info(user: User) -> dict[str, Any]:
     """Return a user as authentication.k8s.io/v1 UserInfo."""
-    info = {
-        "username": user.name,
-        "uid": user.uid,
-        "groups": user.groups,
-        "extra": user.extra,
-    }
+    info = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
     return {key: value for key, value in info.items() if value}
 
 

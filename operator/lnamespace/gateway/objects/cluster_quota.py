@@ -61,10 +61,7 @@ _COUNTED = (
         lambda limits: limits.admission,
     ),
     _LimitedKinds(
-        f"count/{_BINDINGS}",
-        frozenset({_BINDINGS}),
-        binding_size,
-        lambda limits: limits.bindings,
+        f"count/{_BINDINGS}", frozenset({_BINDINGS}), binding_size, lambda limits: limits.bindings
     ),
 )
 _BY_KIND = {kind: each for each in _COUNTED for kind in each.kinds}
@@ -95,11 +92,7 @@ class ClusterQuota:
     )
 
     async def send(
-        self,
-        call: TenantCall,
-        headers: Headers,
-        body: bytes,
-        send: Callable[[], Awaitable[Answer]],
+        self, call: TenantCall, headers: Headers, body: bytes, send: Callable[[], Awaitable[Answer]]
     ) -> Answer:
         """Send a write within the limits; return the answer of its dry run if that fails.
 

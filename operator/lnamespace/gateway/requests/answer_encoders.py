@@ -100,10 +100,7 @@ class YamlEncoder(JsonEncoder):
         return "".join(written).encode()
 
 
-_ENCODERS: Mapping[str, type[AnswerEncoder]] = {
-    PROTOBUF: ProtobufEncoder,
-    YAML: YamlEncoder,
-}
+_ENCODERS: Mapping[str, type[AnswerEncoder]] = {PROTOBUF: ProtobufEncoder, YAML: YamlEncoder}
 
 
 def answer_encoder(media_type: str, *, indented: bool = False) -> AnswerEncoder:

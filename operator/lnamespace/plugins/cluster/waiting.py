@@ -135,11 +135,7 @@ class NotInForce(NamedTuple):
 
 
 def wait_in_force(
-    kubectl: Kubectl,
-    before: Object,
-    stored: Object,
-    timeout: float,
-    kind: ResourceKind,
+    kubectl: Kubectl, before: Object, stored: Object, timeout: float, kind: ResourceKind
 ) -> None:
     """Return when a change that is stored is in force; raise with the reason if it is not.
 

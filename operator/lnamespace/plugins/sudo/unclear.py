@@ -71,10 +71,7 @@ def _without_sudo(line: CommandLine, second: str = "") -> PluginError:
 
 
 def problem_of(
-    line: CommandLine,
-    by_plugin: bool,
-    namespaces: Sequence[str],
-    problem: PluginError | None,
+    line: CommandLine, by_plugin: bool, namespaces: Sequence[str], problem: PluginError | None
 ) -> PluginError:
     """Return why a command cannot be run: its error, or that it names no namespace."""
     if len(namespaces) > 1:

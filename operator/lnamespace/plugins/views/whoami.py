@@ -212,8 +212,4 @@ def _document(me: Caller, pays: Choices, profiles: Choices, mine: list[Object]) 
 
 
 def _fields(choices: Choices) -> dict[str, object]:
-    return {
-        "names": list(choices.names),
-        "anything": choices.anything,
-        "default": choices.default,
-    }
+    return {"names": list(choices.names), "anything": choices.anything, "default": choices.default}

@@ -129,11 +129,7 @@ def api_versions(address: str) -> bytes:
         Host and port at which clients reach the tenant's cluster.
     """
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
-    document = {
-        "kind": "APIVersions",
-        "versions": ["v1"],
-        "serverAddressByClientCIDRs": addresses,
-    }
+    document = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
     return _line(document)
 
 

@@ -38,13 +38,7 @@ _PATH, _DEFINITION = 2, 1
 _METHODS = {2: "get", 3: "put", 4: "post", 5: "delete", 6: "options", 7: "head", 8: "patch"}
 _MESSAGES: Mapping[str, Mapping[int, str]] = {
     "PathItem": dict.fromkeys(_METHODS, "Operation") | {9: "ParametersItem"},
-    "Operation": {
-        1: "tag",
-        5: "operation",
-        8: "ParametersItem",
-        9: "Responses",
-        13: "NamedAny",
-    },
+    "Operation": {1: "tag", 5: "operation", 8: "ParametersItem", 9: "Responses", 13: "NamedAny"},
     "ParametersItem": {1: "Parameter"},
     "Parameter": {1: "BodyParameter"},
     "BodyParameter": {5: "Schema"},

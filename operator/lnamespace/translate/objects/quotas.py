@@ -58,9 +58,7 @@ def resource_key_down(view: TenantView, key: str) -> str:
 
 
 def _translated(
-    key: str,
-    name: Callable[[ResourceType, str], str | None],
-    group: Callable[[str], str | None],
+    key: str, name: Callable[[ResourceType, str], str | None], group: Callable[[str], str | None]
 ) -> str:
     if key.startswith(_COUNT):
         plural, dot, rest = key.removeprefix(_COUNT).partition(".")

@@ -45,7 +45,7 @@ _COLUMNS: Mapping[GroupResource, tuple[str, ...]] = {
     _ADDRESSES: ("Name", "ParentRef"),
 }
 _WIDE_COLUMNS: Mapping[GroupResource, tuple[str, ...]] = {
-    NODES: ("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
+    NODES: ("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime")
 }
 _CELLS = ("Local", "True", "<unknown>")
 """The cells of APIServices, the only kind with objects."""
@@ -275,13 +275,7 @@ def _requires_label(term: LabelTerm) -> bool:
 
 def _column(name: str, priority: int) -> Object:
     form = "name" if name == "Name" else ""
-    return {
-        "name": name,
-        "type": "string",
-        "format": form,
-        "description": "",
-        "priority": priority,
-    }
+    return {"name": name, "type": "string", "format": form, "description": "", "priority": priority}
 
 
 def _json(value: Object) -> bytes:

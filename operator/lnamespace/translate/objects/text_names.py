@@ -144,11 +144,7 @@ class _Occurrence:
 
 
 def names_down(
-    view: TenantView,
-    text: str,
-    groups: frozenset[str],
-    namespace: str,
-    at_most: int,
+    view: TenantView, text: str, groups: frozenset[str], namespace: str, at_most: int
 ) -> str:
     """Return a text without the prefix of the names that certainly have it.
 

@@ -134,10 +134,7 @@ _NAMESPACED: dict[str, dict[str, ResourcePolicy]] = {
     "": {"bindings": ResourcePolicy(HIDDEN)},  # past the scheduler, taints and quotas of nodes
     "certificates.k8s.io": {"podcertificaterequests": ResourcePolicy(HIDDEN)},  # for kubelets
     # In alpha: the priority of a group, of any PriorityClass, counts in place of its pods'.
-    "scheduling.k8s.io": {
-        "podgroups": ResourcePolicy(HIDDEN),
-        "workloads": ResourcePolicy(HIDDEN),
-    },
+    "scheduling.k8s.io": {"podgroups": ResourcePolicy(HIDDEN), "workloads": ResourcePolicy(HIDDEN)},
     # The scheduler reads capacities of all namespaces.
     "storage.k8s.io": {"csistoragecapacities": ResourcePolicy(INERT)},
 }
@@ -161,7 +158,7 @@ _SUBRESOURCES: dict[tuple[str, str], dict[str, ServingPolicy]] = {
 PLATFORM_WRITES: dict[tuple[str, str], dict[str, str]] = {
     # An allocation takes any device of any node, with configuration that only a class of the
     # platform may have: drivers do what stands there.
-    ("resource.k8s.io", "resourceclaims"): {"status": "the platform allocates devices"},
+    ("resource.k8s.io", "resourceclaims"): {"status": "the platform allocates devices"}
 }
 """Subresources that tenants only read, and why."""
 

@@ -52,11 +52,7 @@ def residual_fields(request: ResourceRequest, view: TenantView) -> tuple[FieldTe
 
 
 def labels_up(
-    request: ResourceRequest,
-    requirements: tuple[LabelTerm, ...],
-    view: TenantView,
-    *,
-    own: bool,
+    request: ResourceRequest, requirements: tuple[LabelTerm, ...], view: TenantView, *, own: bool
 ) -> tuple[LabelTerm, ...]:
     """Return a label selector in upstream spelling.
 

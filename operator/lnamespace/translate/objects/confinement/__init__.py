@@ -44,11 +44,4 @@ from lnamespace.translate.objects.confinement.kinds import (
 from lnamespace.translate.objects.confinement.operations import confine_operations
 from lnamespace.translate.objects.confinement.rules import Form
 
-__all__ = [
-    "Form",
-    "confine",
-    "confine_operations",
-    "confines",
-    "prefixes_items",
-    "restore",
-]
+__all__ = ["Form", "confine", "confine_operations", "confines", "prefixes_items", "restore"]

@@ -38,11 +38,7 @@ ACCESS: Mapping[tuple[str, str], ObjectTranslator] = {
         {"spec.username": USER, "spec.groups[]": USER_GROUP, **CONDITIONS}
     ),
     ("authentication.k8s.io", "tokenreviews"): translator_at(
-        {
-            "status.user.username": USER,
-            "status.user.groups[]": USER_GROUP,
-            "status.error": TEXT,
-        }
+        {"status.user.username": USER, "status.user.groups[]": USER_GROUP, "status.error": TEXT}
     ),
     ("", "serviceaccounts"): translator_at({"secrets[]": REFERENCE}),
 }

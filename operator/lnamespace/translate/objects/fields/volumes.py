@@ -29,11 +29,7 @@ CLAIM_SPEC = translator_at(
     }
 )
 CLAIM_TEMPLATE = translator_at(
-    {
-        "metadata": TEMPLATE_METADATA,
-        "spec": CLAIM_SPEC,
-        "status.conditions[].message": TEXT,
-    }
+    {"metadata": TEMPLATE_METADATA, "spec": CLAIM_SPEC, "status.conditions[].message": TEXT}
 )
 _CLAIM = merged(
     translator_at({"spec": CLAIM_SPEC}),

@@ -37,10 +37,7 @@ SPECIAL_MESSAGES: Final = {
         "2 list? []apiextensions/v1.JSONSchemaProps",
     ),
     "schemaOrBool": ("1 allows bool", "2 schema? *apiextensions/v1.JSONSchemaProps"),
-    "schemaOrStringArray": (
-        "1 schema *apiextensions/v1.JSONSchemaProps",
-        "2 list? []string",
-    ),
+    "schemaOrStringArray": ("1 schema *apiextensions/v1.JSONSchemaProps", "2 list? []string"),
 }
 
 
