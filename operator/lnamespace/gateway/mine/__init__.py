@@ -6,11 +6,12 @@ namespaces, span the caller's namespaces instead of all (docs/decisions/0055-min
 
 - :mod:`~lnamespace.gateway.mine.handler`: the steps of a request, in order.
 - :mod:`~lnamespace.gateway.mine.callers`: the callers, and their credentials.
-- :mod:`~lnamespace.gateway.mine.rights`: in which namespaces people have rights, and since when.
-- :mod:`~lnamespace.gateway.mine.lnamespaces`: whose Namespaces these are.
-- :mod:`~lnamespace.gateway.mine.spans`: which requests span namespaces, and of which requests
-  upstream each is made; pure.
-- :mod:`~lnamespace.gateway.mine.calls`: one list or watch that spans the caller's namespaces.
-- :mod:`~lnamespace.gateway.mine.lists` and :mod:`~lnamespace.gateway.mine.watches`: the answers.
-- :mod:`~lnamespace.gateway.mine.proxying`: everything else, byte for byte.
+- :mod:`~lnamespace.gateway.mine.rights`: the namespaces in which people have rights, and since
+  when.
+- :mod:`~lnamespace.gateway.mine.lnamespaces`: the Namespaces that belong to LNamespaces.
+- :mod:`~lnamespace.gateway.mine.spans`: the requests upstream of a list or watch that spans
+  namespaces; pure.
+- :mod:`~lnamespace.gateway.mine.calls`: one list or watch that spans the caller's namespaces;
+  :mod:`~lnamespace.gateway.mine.lists` and :mod:`~lnamespace.gateway.mine.watches`: the answers.
+- :mod:`~lnamespace.gateway.mine.proxying`: all other requests, byte for byte.
 """
