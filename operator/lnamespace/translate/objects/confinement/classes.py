@@ -23,10 +23,8 @@ class PriorityBounds(RefusingRule):
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse reserved names and values."""
-        metadata = subject.body.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        if isinstance(name, str) and name.startswith(subject.view.prefix + _SYSTEM):
-            below = name.removeprefix(subject.view.prefix)
+        if subject.name.startswith(subject.view.prefix + _SYSTEM):
+            below = subject.name.removeprefix(subject.view.prefix)
             why = (
                 f"priority class names with {_SYSTEM!r} prefix are reserved for system use only."
                 f" error: {below} is not a known system priority class"

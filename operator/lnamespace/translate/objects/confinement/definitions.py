@@ -9,7 +9,12 @@ import re
 from dataclasses import dataclass
 
 from lnamespace.translate.objects.confinement.clients import confine_client, restore_client
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object, parents
+from lnamespace.translate.objects.confinement.rules import (
+    ConfinedBody,
+    Object,
+    annotations,
+    parents,
+)
 
 APPROVAL = "api-approved.kubernetes.io"
 _CONVERSION = ("spec", "conversion", "webhook", "clientConfig")
@@ -56,9 +61,7 @@ class ConfinedDefinition:
     def _check_group(self, group: str, subject: ConfinedBody) -> None:
         if "." not in group:
             raise subject.refuse("spec.group", "should be a domain with at least one dot")
-        metadata = subject.body.get("metadata")
-        found = metadata.get("annotations") if isinstance(metadata, dict) else None
-        approval = found.get(APPROVAL) if isinstance(found, dict) else None
+        approval = annotations(subject.body).get(APPROVAL)
         if _PROTECTED.search(group) and not approval and subject.form.complete:
             why = "protected groups must have approval annotation " + APPROVAL
             raise subject.refuse(f"metadata.annotations[{APPROVAL}]", why)

@@ -11,6 +11,7 @@ from lnamespace.translate.objects.confinement.rules import (
     RefusingRule,
     field_of,
     labels,
+    metadata_map,
 )
 
 POD_SECURITY_PREFIX = "pod-security.kubernetes.io/"
@@ -111,10 +112,9 @@ class ForbiddenKeys(RefusingRule):
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse the keys."""
-        metadata = subject.body.get("metadata")
-        found = metadata.get(self.group) if isinstance(metadata, dict) else None
+        found = metadata_map(subject.body, self.group)
         for key in self.keys:
-            if isinstance(found, dict) and found.get(key) is not None:
+            if found.get(key) is not None:
                 raise subject.refuse(
                     field_of(("metadata", self.group, key)), "it belongs to the platform"
                 )

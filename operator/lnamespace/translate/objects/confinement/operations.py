@@ -23,6 +23,7 @@ from lnamespace.translate.objects.confinement.rules import (
     PinnedField,
     RenamedKey,
     field_of,
+    metadata_map,
 )
 from lnamespace.translate.objects.confinement.schema_defaults import (
     SCHEMA,
@@ -198,10 +199,8 @@ def _value_at(path: Path, value: Any) -> Any:
 
 
 def _own_keys(partial: Any, group: str) -> dict[Path, Any]:
-    metadata = partial.get("metadata") if isinstance(partial, dict) else None
-    found = metadata.get(group) if isinstance(metadata, dict) else None
-    own = found.items() if isinstance(found, dict) else ()
-    return {("metadata", group, key): value for key, value in own if key.startswith(LCLUSTER_KEYS)}
+    found = metadata_map(partial, group) if isinstance(partial, dict) else {}
+    return {("metadata", group, key): found[key] for key in found if key.startswith(LCLUSTER_KEYS)}
 
 
 def _keep(path: Path, value: Any) -> Object:

@@ -52,13 +52,18 @@ class ConfinedBody:
     form: Form = Form.WHOLE
     owned_by_others: frozenset[Path] = frozenset()
 
-    def refuse(self, field: str, why: str) -> Refused:
-        """Return a refusal of one field, as the API server's validation writes it."""
+    @property
+    def name(self) -> str:
+        """Return the name in upstream spelling; empty if a patch has none."""
         metadata = self.body.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        name = self.view.name_down(self.resource, name) if isinstance(name, str) else None
+        return name if isinstance(name, str) else ""
+
+    def refuse(self, field: str, why: str) -> Refused:
+        """Return a refusal of one field, as the API server's validation writes it."""
+        name = self.view.name_down(self.resource, self.name) or ""
         cause = Cause("FieldValueForbidden", f"Forbidden: {why}", field)
-        return invalid(self.resource.group, self.resource.kind, name or "", [cause])
+        return invalid(self.resource.group, self.resource.kind, name, [cause])
 
 
 class ConfinementRule(Protocol):
@@ -89,15 +94,16 @@ def parents(body: Any, path: Path) -> Iterator[Object]:
 
 def annotations(body: Object, *, make: bool = False) -> Object:
     """Return the annotations of an object; without ``make`` a new map is not added to it."""
-    return _metadata_map(body, "annotations", make=make)
+    return metadata_map(body, "annotations", make=make)
 
 
 def labels(body: Object, *, make: bool = False) -> Object:
     """Return the labels of an object; without ``make`` a new map is not added to it."""
-    return _metadata_map(body, "labels", make=make)
+    return metadata_map(body, "labels", make=make)
 
 
-def _metadata_map(body: Object, key: str, *, make: bool) -> Object:
+def metadata_map(body: Object, key: str, *, make: bool = False) -> Object:
+    """Return a map of the metadata; without ``make`` a new map is not added to the object."""
     metadata = body.get("metadata")
     if not isinstance(metadata, dict):
         metadata = {}

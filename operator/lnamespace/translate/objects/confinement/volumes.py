@@ -103,9 +103,7 @@ class VolumeSourceRule(RefusingRule):
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse sources of the platform, and volumes that others could bind."""
-        metadata = subject.body.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        if isinstance(name, str) and is_provisioned(name):
+        if is_provisioned(subject.name):
             raise subject.refuse("metadata.name", "pvc-UID is reserved for provisioners")
         for spec in parents(subject.body, ("spec", "csi")):
             for key in sorted(set(spec) - KNOWN | set(spec) & SOURCES):
