@@ -607,21 +607,21 @@ def test_an_object_that_is_nested_too_deeply_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api
 ) -> None:
     """The API server stored it with managed fields that are deeper, and could not read it again."""
-    root.create(DEFINITIONS, definition("gongs", "v1"))
-    eventually(lambda: unless("NotFound", root.get, path_of("gongs", "v1")))
+    root.create(DEFINITIONS, definition("tamtams", "v1"))
+    eventually(lambda: unless("NotFound", root.get, path_of("tamtams", "v1")))
     robot = program(cluster, root, TENANT)
-    above = f"/apis/{TENANT}-{GROUP}/v1/namespaces/{TENANT}-default/gongs"
+    above = f"/apis/{TENANT}-{GROUP}/v1/namespaces/{TENANT}-default/tamtams"
     eventually(lambda: unless("Forbidden", robot.get, above))
-    body: Object = {"apiVersion": f"{TENANT}-{GROUP}/v1", "kind": "Gong"}
+    body: Object = {"apiVersion": f"{TENANT}-{GROUP}/v1", "kind": "Tamtam"}
     head = json.dumps(body | {"metadata": {"name": "one"}})[:-1]
     nested = '{"a":' * 9_997 + "1" + "}" * 9_997
     with pytest.raises(ApiError, match="max depth"):
         robot.send("POST", above, f'{head}, "x": {nested}}}'.encode())
     goes(cluster, "plover")
-    told = eventually(lambda: condition_of(root, "gongs", "StoredVersionMissing"))
+    told = eventually(lambda: condition_of(root, "tamtams", "StoredVersionMissing"))
     assert told
     assert "nested so deeply" in told["message"]
-    assert "StoredVersionMissing" in refusal(change, root, definition("gongs", "v1"))
+    assert "StoredVersionMissing" in refusal(change, root, definition("tamtams", "v1"))
 
 
 @pytest.mark.thorough
