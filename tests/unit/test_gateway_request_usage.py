@@ -260,6 +260,17 @@ async def test_buffered_bytes_of_an_event_are_counted_until_it_is_sent() -> None
         assert usage.size == 0
 
 
+async def test_the_events_of_a_watch_cost_as_much_as_a_list_of_their_size() -> None:
+    """By watches that began anew all the time a tenant slowed down the API server for others."""
+    accounts, event = MemoryAccounts(), b"x" * 10_000_000 + b"\n"
+    accounts.scheduler.charge_extra("other", 0.001)
+    with accounts.account_for("a", uncut) as usage:
+        for left in reversed(range(5)):
+            assert len([line async for line in event_lines(_Lines(event), usage)]) == 1
+            accounts.scheduler.charge_extra("other", 0.001)
+            assert accounts.scheduler.needs_turns("a") == (not left)
+
+
 async def test_a_buffered_event_is_counted_at_its_expanded_size() -> None:
     """A hundred clients that read slowly held 870 MiB after one change of a compressed object."""
     accounts, event = MemoryAccounts(MemoryLimits(owner=SMALL, all=SMALL)), b"x" * (SMALL // 2)

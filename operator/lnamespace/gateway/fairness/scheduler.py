@@ -41,10 +41,8 @@ class SchedulerLimits:
         Seconds of the thread that it may use at once beyond that.
     most
         The most seconds that are counted: they decay in ``most / free`` seconds.
-    busy
-        The fraction of the time that the thread is busy while turns are given.
-    longest
-        The longest rest, in multiples of the time of the turns before it.
+    shared
+        The fraction of the time that all tenants whose steps wait for turns have together.
     recent
         For how many seconds after a step of another tenant a tenant does not count as alone.
     """
@@ -52,8 +50,7 @@ class SchedulerLimits:
     free: float = 0.1
     burst: float = 0.5
     most: float = 1.0
-    busy: float = 0.5
-    longest: float = 4.0
+    shared: float = 0.25
     recent: float = 10.0
 
 
@@ -103,9 +100,8 @@ class FairScheduler:
         self._given = 0
         """The number of turns under way."""
         self._resting = False
-        self._began, self._ran, self._own, self._extra = 0.0, 0.0, 0.0, 0.0
-        """The time and the thread time at the end of the last rest, the seconds of turns since, and
-        those of them that were spent outside of this thread."""
+        self._began, self._own = 0.0, 0.0
+        """The time at the end of the last rest, and the seconds of turns since."""
 
     async def metered(self, owner: str, work: Awaitable[R]) -> R:
         """Await work whose steps count for a tenant and wait for its turns; return the result."""
@@ -123,7 +119,6 @@ class FairScheduler:
         self.charge(usage, seconds)
         if self.exceeds_share(usage):
             self._own += seconds
-            self._extra += seconds
 
     def charge(self, usage: ThreadUsage, seconds: float) -> None:
         """Count seconds for a tenant."""
@@ -208,11 +203,10 @@ class FairScheduler:
 
     def _rest(self) -> float:
         """Return the rest before the next turn, in seconds; 0: none."""
-        limits, now, ran = self._limits, self._now(), self.thread()
-        passed, busy = now - self._began, ran - self._ran + self._extra
-        rest = min(busy / limits.busy, self._own * limits.longest) - passed
+        now = self._now()
+        rest = self._own / self._limits.shared - (now - self._began)
         if rest <= 0:
-            self._began, self._ran, self._own, self._extra = now, ran, 0.0, 0.0
+            self._began, self._own = now, 0.0
             return 0.0
         return rest
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
+from lnamespace.gateway.fairness.costs import seconds_for_answer
 from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
@@ -224,7 +225,7 @@ async def event_lines(
     Parameters
     ----------
     usage
-        Counts the bytes that are buffered.
+        Counts the bytes that are buffered, and what they cost the API server.
     slot
         Released when the client has caught up, or at the end.
 
@@ -239,6 +240,7 @@ async def event_lines(
         slot.opened()
         while data := await response.take():
             slot.received(data)
+            usage.charge_extra(seconds_for_answer(len(data)))
             usage.reserve(len(data))
             kept += len(data)
             *lines, rest = (rest + data).split(b"\n")
