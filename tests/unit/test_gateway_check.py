@@ -5,11 +5,17 @@ from typing import Any
 
 import pytest
 from lnamespace.gateway.check.command import print_findings
-from lnamespace.gateway.check.conversions import UnlistableKind
 from lnamespace.gateway.check.finding import CheckFinding, Severity
 from lnamespace.gateway.check.findings import find_problems
+from lnamespace.gateway.check.kind_findings import OWN_WORDS
+from lnamespace.gateway.check.listing import DefinedKind, UnlistableKind
 from lnamespace.gateway.check.rights import AccountRight, needed_rights
-from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState
+from lnamespace.gateway.check.state import (
+    FreeVolume,
+    GroupBinding,
+    PlatformState,
+    UnavailableService,
+)
 from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ALL_KINDS, ClusterObject
@@ -17,6 +23,7 @@ from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION, 
 from lnamespace.model.names import Names
 from lnamespace.runtime.tables import print_table
 from lnamespace.translate.discovery.published import decode_published
+from lnamespace.translate.objects.confinement.definitions import PLATFORM_NAMES
 from rich.console import Console
 
 NAMES = Names()
@@ -47,7 +54,18 @@ FENCES = tuple(
 )
 
 
+def named(definition: str, *words: str) -> DefinedKind:
+    """Return the kind of a definition that kubectl calls so."""
+    plural, _, group = definition.partition(".")
+    return DefinedKind(definition, group, "Load", plural, frozenset(), words=frozenset(words))
+
+
 def told(**state: Any) -> list[str]:
+    """Return the findings about a cluster that is otherwise as it should be, for a table."""
+    return [f"{each.severity}: {each.about}: {each.cell}" for each in findings(**state)]
+
+
+def findings(**state: Any) -> tuple[CheckFinding, ...]:
     """Return the findings about a cluster that is otherwise as it should be."""
     objects = (*FENCES, *state.pop("objects", ()))
     as_it_should_be: dict[str, Any] = {
@@ -57,10 +75,9 @@ def told(**state: Any) -> list[str]:
         "needed": 9,
         "kinds": frozenset({MUTATING}),
     }
-    found = find_problems(
+    return find_problems(
         PlatformState(NAMES, ACCOUNT, objects=objects, **(as_it_should_be | state))
     )
-    return [f"{each.severity}: {each.about}: {each.found}" for each in found]
 
 
 def test_a_correctly_configured_cluster_has_no_findings() -> None:
@@ -117,6 +134,21 @@ def test_a_correctly_configured_cluster_has_no_findings() -> None:
             {"unlistable": (UnlistableKind("widgets.a.org", "v2", "conversion webhook failed"),)},
             Severity.PROBLEM,
             "customresourcedefinitions widgets.a.org: v2 cannot be listed: conversion webhook fail",
+        ),
+        (
+            {"unavailable": (UnavailableService("v1.x.io", "ServiceNotFound: no such service"),)},
+            Severity.PROBLEM,
+            "apiservices v1.x.io: it does not answer (ServiceNotFound: no such service): meanwhile",
+        ),
+        (
+            {"defined": (named("loads.example.org", "lc"),)},
+            Severity.WARNING,
+            "customresourcedefinitions loads.example.org: it takes lc: `kubectl get lc` may mean",
+        ),
+        (
+            {"default_priorities": frozenset({"standard"})},
+            Severity.NOTE,
+            "priorityclasses: every LCluster sees standard",
         ),
         ({"missing": (NOBODY,)}, Severity.PROBLEM, "it may not get nothing"),
         ({"excessive": (NOBODY,)}, Severity.PROBLEM, "whoever has its token reaches everybody"),
@@ -287,6 +319,57 @@ def test_findings_are_sorted_by_severity_and_long_lists_are_shortened() -> None:
     assert [each.partition(":")[0] for each in found] == ["problem", "note"]
     assert found[1].count(",") == 7
     assert "and 12 more" in found[1]
+
+
+def test_programs_are_told_all_names_and_whole_messages() -> None:
+    names = [thing(f"team{number}-x") for number in range(20)]
+    words = "conversion webhook failed: " + "x" * 300
+    unlistable = (UnlistableKind("widgets.a.org", "v2", words),)
+    problem, note = findings(objects=names, unlistable=unlistable)
+    assert problem.found.endswith(words)
+    assert problem.cell.endswith("xxx...")
+    assert note.found.count(",") == 19
+    assert "more" not in note.found
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("conversion webhook for a failed", "mend its conversion webhook"),
+        ("request to convert CR from an invalid group/version: a/v1", "docs/runbook.md"),
+        ("no answer in 10 s", '"A kind that cannot be listed"'),
+    ],
+)
+def test_the_advice_about_a_kind_that_cannot_be_listed_is_about_its_cause(
+    message: str, advice: str
+) -> None:
+    (found,) = findings(unlistable=(UnlistableKind("widgets.a.org", "v2", message),))
+    assert advice in found.advice
+
+
+def test_the_full_names_are_advised_where_another_kind_takes_the_short_ones() -> None:
+    (found,) = findings(defined=(named("loads.example.org", "load", "lcluster", "lns"),))
+    assert "it takes lcluster, lns" in found.found
+    group = NAMES.group
+    assert found.advice == f"write lclusters.{group}, lnamespaces.{group}"
+
+
+def test_the_kinds_of_lnamespace_and_of_lclusters_take_no_words_of_others() -> None:
+    """In LClusters the platform has allowed it, if it is so."""
+    inside = "lnamespaces.acme-example.org"
+    own = (named(f"lclusters.{NAMES.group}", "lc"), named(inside, "lns"))
+    assert told(defined=own, objects=[thing(inside, CUSTOM_RESOURCE_DEFINITION, "acme")]) == []
+
+
+def test_the_words_of_lnamespace_are_those_that_tenants_may_not_take() -> None:
+    assert OWN_WORDS.keys() == PLATFORM_NAMES
+
+
+def test_the_advice_about_discovery_names_the_document_that_has_it() -> None:
+    everybody = (RbacSubject("Group", "system:authenticated"),)
+    binding = GroupBinding("system:discovery", "", "system:discovery", everybody)
+    (found,) = findings(bindings=(binding,))
+    assert "docs/lcluster-security.md" in found.advice
 
 
 def test_rights_are_written_as_in_kubectl() -> None:

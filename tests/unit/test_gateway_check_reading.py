@@ -1,5 +1,6 @@
 """What `lnamespace gateway check` reads of clusters without a gateway, and without LNamespace."""
 
+import asyncio
 import json
 from typing import Any, cast
 
@@ -21,6 +22,8 @@ ACCOUNT = "lnamespace-system/lnamespace-gateway"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LNAMESPACES = "/apis/tenancy.loblaw.digital/v1beta1/lnamespaces"
 ACCOUNTS = "/api/v1/namespaces/lnamespace-system/serviceaccounts"
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 UNREAD = "you may not read it, it does not answer, or its answer cannot be read"
 
 
@@ -58,14 +61,13 @@ class Platform:
 
 
 def named(name: str, **labels: str) -> Any:
-    """Return an object, or a definition that a webhook converts."""
+    """Return an object, or a definition."""
     plural, _, group = name.partition(".")
     spec = {
         "group": group,
         "scope": "Namespaced",
         "names": {"kind": "K", "plural": plural},
         "versions": [{"name": "v1", "served": True}],
-        "conversion": {"strategy": "Webhook"},
     }
     return {"metadata": {"name": name, "resourceVersion": "1", "labels": labels}, "spec": spec}
 
@@ -120,3 +122,57 @@ async def test_a_kind_that_may_not_be_listed_is_said_to_be_unread() -> None:
     platform = Platform(lists, forbidden="/apis/example.org")
     found = await told(platform)
     assert f"problem: widgets.example.org: {UNREAD}" in found
+
+
+async def test_an_apiservice_that_does_not_answer_is_a_problem() -> None:
+    """No Namespace of the cluster is deleted then, and it was a note that LClusters lack it."""
+
+    def service(name: str, **condition: str) -> Any:
+        made = named(name) | {"spec": {"group": "x.io", "service": {}}}
+        made["spec"]["service"] = {"name": "nowhere"}
+        return made | {"status": {"conditions": [{"type": "Available", **condition}]}}
+
+    services = [
+        service("v1.good.io", status="True"),
+        service("v1.dead.io", status="False", reason="ServiceNotFound", message="none"),
+        service("v1.odd.io", status="Unknown"),
+        service("v1.new.io", status="True") | {"status": {}},
+        {"metadata": {"name": "v1.", "resourceVersion": "1"}, "spec": {"group": ""}},
+    ]
+    found = await told(Platform({LNAMESPACES: [], API_SERVICES: services}))
+    dead = [each for each in found if "it does not answer (" in each]
+    assert [each.partition("(")[2].partition(")")[0] for each in dead] == [
+        "ServiceNotFound: none",
+        "Unknown",
+        "not asked yet",
+    ]
+
+
+async def test_the_default_priority_is_seen_by_all() -> None:
+    """Admission writes it into pods, so it is published whatever its name is."""
+    classes = [
+        named("standard") | {"globalDefault": True},
+        named("low"),
+        named("acme-x", **{NAMES.lcluster_label: "acme"}) | {"globalDefault": True},
+    ]
+    found = await told(Platform({LNAMESPACES: [], PRIORITIES: classes}))
+    assert "note: every LCluster sees standard" in found
+
+
+async def test_few_kinds_are_listed_at_the_same_time() -> None:
+    """A platform has some hundred kinds."""
+    definitions = [named(f"widgets{n}.example.org") for n in range(50)]
+    platform = Platform({LNAMESPACES: [], DEFINITIONS: definitions})
+    now, most = 0, 0
+
+    async def get(path: str, **_: Any) -> bytes:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+        return await Platform.get(platform, path)
+
+    platform.get = get  # type: ignore[method-assign]
+    await told(platform)
+    assert 1 < most <= 8

@@ -44,7 +44,9 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     found = asyncio.run(_findings(settings, arguments.account, published))
     problems = _count(found, Severity.PROBLEM)
     if arguments.output == "json":
-        answer = {"passed": not problems, "findings": found}
+        parts = ("severity", "about", "found", "advice")
+        findings = [{part: getattr(each, part) for part in parts} for each in found]
+        answer = {"passed": not problems, "findings": findings}
         text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
         sys.stdout.write(f"{text}\n")
     else:
@@ -65,7 +67,7 @@ def print_findings(found: Sequence[CheckFinding]) -> None:
     """Print the findings as a table, and the verdict."""
     out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     rows = [
-        (_STYLES[each.severity], (each.severity.value, each.about, each.found, each.advice))
+        (_STYLES[each.severity], (each.severity.value, each.about, each.cell, each.advice))
         for each in found
     ]
     if rows:

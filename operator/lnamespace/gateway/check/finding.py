@@ -9,6 +9,8 @@ from lnamespace.runtime.texts import first_names
 
 _SHOWN = 8
 """The most names in one line; the others are counted."""
+_LONGEST = 250
+"""Characters of what the API server says that stand in a cell."""
 
 
 class Severity(StrEnum):
@@ -23,6 +25,17 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
+class LongText:
+    """A part of a finding that is too long for a table, and what stands there in its place."""
+
+    whole: str
+    short: str
+
+    def __str__(self) -> str:
+        return self.whole
+
+
+@dataclass(frozen=True)
 class CheckFinding:
     """A finding of the check.
 
@@ -32,12 +45,21 @@ class CheckFinding:
         The object, kind or right.
     advice
         What to do; empty where nothing need be done.
+    long
+        The part of ``found`` that a table shortens.
     """
 
     severity: Severity
     about: str
     found: str
     advice: str = ""
+    long: LongText | None = None
+
+    @property
+    def cell(self) -> str:
+        """Return what was found, for a table."""
+        long = self.long
+        return self.found.replace(long.whole, long.short, 1) if long else self.found
 
 
 def group_of(definition: ClusterObject) -> str:
@@ -48,3 +70,14 @@ def group_of(definition: ClusterObject) -> str:
 def name_some(names: Iterable[str], most: int = _SHOWN) -> str:
     """Return the first names, and how many more there are."""
     return first_names(sorted(set(names)), most)
+
+
+def name_all(names: Iterable[str], most: int = _SHOWN) -> LongText:
+    """Return all names; in a table the first, and how many more there are."""
+    found = sorted(set(names))
+    return LongText(", ".join(found), first_names(found, most))
+
+
+def quote(message: str) -> LongText:
+    """Return what the API server says; in a table its beginning."""
+    return LongText(message, message[:_LONGEST] + ("..." if len(message) > _LONGEST else ""))

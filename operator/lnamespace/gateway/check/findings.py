@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
+from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_all, name_some
+from lnamespace.gateway.check.kind_findings import find_kind_problems
 from lnamespace.gateway.check.publication import find_publication_problems
 from lnamespace.gateway.check.state import FENCES, PlatformState
 from lnamespace.kube.prefixed import ClusterObject
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION
 from lnamespace.model.lcluster import PLURAL, RESERVED_TENANTS, tenant_of_name
-from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 from lnamespace.translate.protocol.protobuf.schema import schema_file
 
 _OLDEST = (1, 30)
 _RIGHTS = 3
 """The most rights in one cell: an old role may lack a hundred."""
-_SHORT = 250
-"""Characters of what the API server says that stand in a cell."""
 
 _EVERY_ACCOUNT = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
 _ROLES_OF_EVERYBODY = frozenset(
@@ -62,65 +60,6 @@ def _version(state: PlatformState) -> Iterator[CheckFinding]:
         )
 
 
-def _unknown_kinds(state: PlatformState) -> Iterator[CheckFinding]:
-    """Report kinds in Kubernetes' own groups that this release does not know."""
-    known = schema_file()
-    for each in sorted(state.kinds):
-        api_version, _, kind = each.partition(" ")
-        if known.message_of_kind(api_version, kind) is None:
-            yield CheckFinding(
-                Severity.WARNING,
-                each,
-                "nobody has judged this kind: LClusters have it if it is namespaced, and fields of "
-                "it that name other objects are not translated",
-                "update LNamespace",
-            )
-
-
-def _aggregated(state: PlatformState) -> Iterator[CheckFinding]:
-    for group in sorted(state.aggregated & BUILT_IN_GROUPS):
-        yield CheckFinding(
-            Severity.PROBLEM,
-            f"apiservices of {group or 'the core group'}",
-            "an aggregated API server answers a group of Kubernetes, and LClusters would reach it",
-            "remove the APIService, or do not switch the gateway on",
-        )
-    if others := state.aggregated - BUILT_IN_GROUPS:
-        yield CheckFinding(
-            Severity.NOTE,
-            "aggregated APIs",
-            f"LClusters do not have {name_some(others)}; `kubectl top` needs metrics.k8s.io",
-        )
-
-
-def _unlistable(state: PlatformState) -> Iterator[CheckFinding]:
-    """Report kinds for which the namespace controller ends no namespace, whatever is in it."""
-    for each in state.unlistable:
-        short = each.message[:_SHORT] + ("..." if len(each.message) > _SHORT else "")
-        yield CheckFinding(
-            Severity.PROBLEM,
-            f"customresourcedefinitions {each.name}",
-            f"{each.version} cannot be listed: {short}",
-            "namespaces cannot be deleted while it fails (on Kubernetes 1.30: those with such "
-            "objects): mend its conversion webhook, or stop serving that version",
-        )
-
-
-def _definitions(state: PlatformState) -> Iterator[CheckFinding]:
-    groups = {
-        group_of(each)
-        for each in state.objects
-        if each.resource is CUSTOM_RESOURCE_DEFINITION and not state.label_of(each)
-    }
-    if hidden := groups - BUILT_IN_GROUPS - {state.names.group} - state.published.groups:
-        yield CheckFinding(
-            Severity.NOTE,
-            "customresourcedefinitions",
-            f"LClusters do not have the platform's kinds of {name_some(hidden)}; they may have "
-            "CustomResourceDefinitions of the same names",
-        )
-
-
 def _collisions(state: PlatformState) -> Iterator[CheckFinding]:
     """Report objects whose names have the prefix of an LCluster and are not its own."""
     tenants = state.lclusters
@@ -163,10 +102,12 @@ def _taken_names(state: PlatformState) -> Iterator[CheckFinding]:
     names = [_named(each) for each in state.objects if not state.label_of(each)]
     begun = {tenant_of_name(name) for name in (*names, *state.lnamespaces)}
     if taken := begun - {""} - set(RESERVED_TENANTS) - state.lclusters:
+        some = name_all(taken)
         yield CheckFinding(
             Severity.NOTE,
             "names",
-            f"no LCluster can be called {name_some(taken)}: objects of the platform begin so",
+            f"no LCluster can be called {some}: objects of the platform begin so",
+            long=some,
         )
 
 
@@ -198,7 +139,7 @@ def _discovery(state: PlatformState) -> Iterator[CheckFinding]:
                 str(binding),
                 "programs of every LCluster read at the platform's API server which groups and "
                 "kinds the others have, with their schemas",
-                'see "What LClusters are not protected from" in docs/security.md',
+                'see "What LClusters are not protected from" in docs/lcluster-security.md',
             )
 
 
@@ -243,11 +184,13 @@ def _pods(state: PlatformState) -> Iterator[CheckFinding]:
             "upgrade the chart's release with gateway.pods, and have the gateway run",
         )
     elif state.distrusting:
+        some = name_all(state.distrusting)
         yield CheckFinding(
             Severity.WARNING,
             "configmaps kube-root-ca.crt",
-            f"programs in pods of {name_some(state.distrusting)} do not trust the gateway",
+            f"programs in pods of {some} do not trust the gateway",
             "delete them: Kubernetes makes them anew, with the gateway's CA",
+            some,
         )
 
 
@@ -262,11 +205,13 @@ def _rights(state: PlatformState) -> Iterator[CheckFinding]:
         )
         return
     if state.missing:
+        some = name_all(map(str, state.missing), _RIGHTS)
         yield CheckFinding(
             Severity.PROBLEM,
             state.account,
-            f"it may not {name_some(map(str, state.missing), _RIGHTS)}",
+            f"it may not {some}",
             "upgrade the chart's release, which gives what the gateway needs",
+            some,
         )
     for plural in FENCES:
         names = {each.metadata.name for each in state.objects if each.resource.plural == plural}
@@ -281,12 +226,13 @@ def _rights(state: PlatformState) -> Iterator[CheckFinding]:
 
 def _unread(state: PlatformState) -> Iterator[CheckFinding]:
     if state.unread:
+        some = name_all(state.unread)
         yield CheckFinding(
             Severity.PROBLEM,
             "not checked",
-            f"{name_some(state.unread)}: you may not read it, it does not answer, or its answer "
-            "cannot be read",
+            f"{some}: you may not read it, it does not answer, or its answer cannot be read",
             "run it as an administrator of the platform's cluster; mend what answers for it",
+            some,
         )
 
 
@@ -305,9 +251,7 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _version,
     _collisions,
     _accounts,
-    _aggregated,
-    _unlistable,
-    _unknown_kinds,
+    find_kind_problems,
     _everybody,
     _discovery,
     _foreign_labels,
@@ -317,7 +261,6 @@ _RULES: tuple[Callable[[PlatformState], Iterable[CheckFinding]], ...] = (
     _client_certificates,
     _pods,
     find_publication_problems,
-    _definitions,
     _taken_names,
 )
 

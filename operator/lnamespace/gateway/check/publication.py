@@ -3,21 +3,30 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_some
+from lnamespace.gateway.check.finding import CheckFinding, Severity, group_of, name_all
 from lnamespace.gateway.check.state import PlatformState
-from lnamespace.kube.resources import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION, STORAGE_CLASS
+from lnamespace.kube.resources import (
+    CLUSTER_ROLE,
+    CUSTOM_RESOURCE_DEFINITION,
+    PRIORITY_CLASS,
+    STORAGE_CLASS,
+)
 from lnamespace.translate.discovery.published import WILDCARD, Published, PublishedObjects
 from lnamespace.translate.protocol.resources import GroupResource
+
+_PRIORITIES = GroupResource(PRIORITY_CLASS.group, PRIORITY_CLASS.plural)
 
 
 def find_publication_problems(state: PlatformState) -> Iterator[CheckFinding]:
     """Yield the findings about published names."""
     published = _without_kubernetes_roles(state.published)
-    seen = {resource: _names(published, resource, state) for resource in published.objects}
+    resources = {*published.objects, _PRIORITIES}
+    seen = {resource: _names(published, resource, state) for resource in resources}
     for resource, names in sorted(seen.items(), key=lambda each: each[0].plural):
         if names:
             about = str(resource) if resource in published.custom_names else resource.plural
-            yield CheckFinding(Severity.NOTE, about, f"every LCluster sees {name_some(names)}")
+            some = name_all(names)
+            yield CheckFinding(Severity.NOTE, about, f"every LCluster sees {some}", long=some)
     for name in state.secret_parameters:
         yield CheckFinding(
             Severity.WARNING,
@@ -26,11 +35,12 @@ def find_publication_problems(state: PlatformState) -> Iterator[CheckFinding]:
             "nobody reads the Secret by that; if the names tell too much, set them in the driver",
         )
     if published.usable:
+        some = name_all(map(str, published.usable))
         yield CheckFinding(
             Severity.NOTE,
             "customresourcedefinitions",
-            f"every LCluster may have {name_some(map(str, published.usable))}: what answers them "
-            "acts for people of LClusters",
+            f"every LCluster may have {some}: what answers them acts for people of LClusters",
+            long=some,
         )
     for each in state.default_classes:
         resource = GroupResource(each.resource.group, each.resource.plural)
@@ -64,7 +74,9 @@ def _names(published: Published, resource: GroupResource, state: PlatformState) 
         for each in state.objects
         if GroupResource(each.resource.group, each.resource.plural) == resource
     )
-    return published.names(resource, of_kind, state.names.lcluster_label)
+    found = published.names(resource, of_kind, state.names.lcluster_label)
+    # Admission writes it into pods, so it is seen whatever is published.
+    return found | state.default_priorities if resource == _PRIORITIES else found
 
 
 def _free_volumes(

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -11,19 +11,34 @@ import msgspec
 from lnamespace.access.conventions import lcluster_resource, lnamespace_resource
 from lnamespace.errors import Forbidden, NotFound, ServerFault, SettingsError, Unreadable
 from lnamespace.gateway.certificates.tls import CLIENT_CA_PATH
-from lnamespace.gateway.check.conversions import (
+from lnamespace.gateway.check.finding import name_some
+from lnamespace.gateway.check.listing import (
+    DefinedKind,
     UnlistableKind,
     find_unlistable,
-    list_converted_kinds,
+    list_defined_kinds,
 )
-from lnamespace.gateway.check.finding import name_some
+from lnamespace.gateway.check.parts import (
+    AuthenticationConfig,
+    Groups,
+    ItemCondition,
+    PlatformItem,
+    ServedKind,
+    ServedKinds,
+    ServerVersion,
+    item_pages,
+)
 from lnamespace.gateway.check.reviewing import review_rights
 from lnamespace.gateway.check.rights import EXCESSIVE_RIGHTS, OWN_KINDS, needed_rights
-from lnamespace.gateway.check.state import FreeVolume, GroupBinding, PlatformState, other_instances
+from lnamespace.gateway.check.state import (
+    FreeVolume,
+    GroupBinding,
+    PlatformState,
+    UnavailableService,
+    other_instances,
+)
 from lnamespace.kube import answers
 from lnamespace.kube.client import Client
-from lnamespace.kube.metadata import ListMeta, PartialMetadata
-from lnamespace.kube.objects import RbacSubject, RoleRef
 from lnamespace.kube.pages import list_pages
 from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
@@ -32,6 +47,7 @@ from lnamespace.kube.resources import (
     INGRESS_CLASS,
     NAMESPACE,
     PERSISTENT_VOLUME,
+    PRIORITY_CLASS,
     ROLE_BINDING,
     SERVICE_ACCOUNT,
     STORAGE_CLASS,
@@ -45,71 +61,10 @@ from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 _API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 _AUTHORITIES = "kube-root-ca.crt"
 """The ConfigMap with the CAs that programs in pods trust."""
+_AT_ONCE = 8
+"""The most kinds of definitions that are listed at the same time."""
 
 T = TypeVar("T")
-
-
-class _Server(msgspec.Struct, frozen=True):
-    major: str
-    minor: str
-
-
-class _Version(msgspec.Struct, frozen=True, rename="camel"):
-    group_version: str
-
-
-class _Group(msgspec.Struct, frozen=True):
-    name: str
-    versions: tuple[_Version, ...] = ()
-
-
-class _Groups(msgspec.Struct, frozen=True):
-    groups: tuple[_Group, ...] = ()
-
-
-class _ServedKind(msgspec.Struct, frozen=True):
-    name: str
-    kind: str
-
-
-class _ServedKinds(msgspec.Struct, frozen=True):
-    resources: tuple[_ServedKind, ...] = ()
-
-
-class _ItemSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """What is read of an APIService, and of a PersistentVolume."""
-
-    group: str = ""
-    service: dict[str, Any] | None = None
-    claim_ref: dict[str, Any] | None = None
-    storage_class_name: str = ""
-
-
-class _ItemMeta(PartialMetadata, frozen=True, rename="camel"):
-    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-
-class _Item(msgspec.Struct, frozen=True, rename="camel"):
-    """An object of any of the kinds that are read in whole."""
-
-    metadata: _ItemMeta
-    spec: _ItemSpec = _ItemSpec()
-    role_ref: RoleRef = RoleRef("", "")
-    subjects: tuple[RbacSubject, ...] | None = None
-    parameters: dict[str, str] | None = None
-    data: dict[str, str] | None = None
-
-
-class _ItemPage(msgspec.Struct, frozen=True):
-    metadata: ListMeta
-    items: tuple[_Item, ...] | None = None
-
-
-_item_pages = msgspec.json.Decoder(_ItemPage)
-
-
-class _AuthenticationConfig(msgspec.Struct, frozen=True):
-    data: dict[str, str] = {}
 
 
 @dataclass
@@ -153,13 +108,15 @@ class PlatformReader:
             *self._defaults(STORAGE_CLASS, storage),
             *self._defaults(INGRESS_CLASS, await self._items(INGRESS_CLASS)),
         ]
-        services = await self._items(_API_SERVICE)
+        services = [each for each in await self._items(_API_SERVICE) if each.spec.service]
+        defined = await self._read("customresourcedefinitions", list_defined_kinds(self.client), ())
         needed = needed_rights(self.names, self.account, self.published)
         review = review_rights(self.client, self.account, (*needed, *EXCESSIVE_RIGHTS))
         allowed = await self._read("subjectaccessreviews", review, {})
         return PlatformState(
             free_volumes=await self._free_volumes(),
-            unlistable=await self._unlistable(),
+            defined=defined,
+            unlistable=await self._unlistable(defined),
             has_account=await self._read("serviceaccounts", self._has_account(), True),
             names=self.names,
             account=self.account,
@@ -168,7 +125,8 @@ class PlatformReader:
             lnamespaces=tuple(each.metadata.name for each in await self._items(lnamespaces)),
             objects=objects,
             kinds=frozenset(await self._read("API groups", self._kinds(), ())),
-            aggregated=frozenset(each.spec.group for each in services if each.spec.service),
+            aggregated=frozenset(each.spec.group for each in services),
+            unavailable=tuple(_unavailable(services)),
             bindings=await self._bindings(),
             published=self.published,
             secret_parameters=tuple(_with_secrets(storage, self.names.lcluster_label)),
@@ -182,6 +140,7 @@ class PlatformReader:
             distrusting=await self._read("configmaps", self._distrusting(objects), ()),
             unread=tuple(self.unread),
             default_classes=tuple(defaults),
+            default_priorities=await self._default_priorities(),
             served=served,
         )
 
@@ -190,13 +149,25 @@ class PlatformReader:
         path = SERVICE_ACCOUNT.path(namespace=namespace)
         return bool(await self._list(path, fieldSelector=f"metadata.name={name}"))
 
-    async def _unlistable(self) -> tuple[UnlistableKind, ...]:
-        """Return the kinds whose conversion webhooks fail; each may take half a minute."""
-        kinds = await self._read("customresourcedefinitions", list_converted_kinds(self.client), ())
-        empty = self.names.clusters_namespace
-        tried = ((each.name, find_unlistable(self.client, each, empty)) for each in kinds)
-        found = await asyncio.gather(*(self._read(name, work, None) for name, work in tried))
+    async def _unlistable(self, kinds: Iterable[DefinedKind]) -> tuple[UnlistableKind, ...]:
+        """Return the namespaced kinds that cannot be listed; each may take half a minute."""
+        empty, room = self.names.clusters_namespace, asyncio.Semaphore(_AT_ONCE)
+
+        async def tried(kind: DefinedKind) -> UnlistableKind | None:
+            async with room:
+                return await self._read(kind.name, find_unlistable(self.client, kind, empty), None)
+
+        found = await asyncio.gather(*(tried(each) for each in kinds if each.namespaced))
         return tuple(each for each in found if each)
+
+    async def _default_priorities(self) -> frozenset[str]:
+        """Return the PriorityClasses of the platform that pods have which name none."""
+        label = self.names.lcluster_label
+        return frozenset(
+            each.metadata.name
+            for each in await self._items(PRIORITY_CLASS)
+            if each.global_default and label not in each.metadata.labels
+        )
 
     async def _free_volumes(self) -> tuple[FreeVolume, ...]:
         """Return the volumes of the platform that are for nobody's claim yet."""
@@ -207,7 +178,9 @@ class PlatformReader:
             if not each.spec.claim_ref and label not in each.metadata.labels
         )
 
-    def _defaults(self, resource: Resource, classes: Iterable[_Item]) -> Iterator[ClusterObject]:
+    def _defaults(
+        self, resource: Resource, classes: Iterable[PlatformItem]
+    ) -> Iterator[ClusterObject]:
         """Return the classes of the platform that objects have which name none."""
         for each in classes:
             marked = {key for key, value in each.metadata.annotations.items() if value == "true"}
@@ -234,7 +207,7 @@ class PlatformReader:
         return True
 
     async def _server_version(self) -> tuple[int, int] | None:
-        found = _decode(await self.client.get("/version"), _Server)
+        found = _decode(await self.client.get("/version"), ServerVersion)
         numbers = [re.match(r"\d+", part) for part in (found.major, found.minor)]
         major, minor = (int(each.group()) if each else 0 for each in numbers)
         return (major, minor) if major else None
@@ -265,11 +238,11 @@ class PlatformReader:
             if each.subjects
         )
 
-    async def _items(self, resource: Resource) -> tuple[_Item, ...]:
+    async def _items(self, resource: Resource) -> tuple[PlatformItem, ...]:
         return await self._read(resource.plural, self._list(resource.path()), ())
 
-    async def _list(self, path: str, **params: str) -> tuple[_Item, ...]:
-        pages = list_pages(self.client.get, path, _item_pages, params)
+    async def _list(self, path: str, **params: str) -> tuple[PlatformItem, ...]:
+        pages = list_pages(self.client.get, path, item_pages, params)
         try:
             return tuple([item async for page in pages for item in page.items or ()])
         except NotFound:
@@ -300,7 +273,7 @@ class PlatformReader:
 
     async def _kinds(self) -> tuple[str, ...]:
         """Return the kinds in Kubernetes' own API groups."""
-        groups = _decode(await self.client.get("/apis"), _Groups).groups
+        groups = _decode(await self.client.get("/apis"), Groups).groups
         versions = [
             (f"/apis/{each.group_version}", each.group_version)
             for group in groups
@@ -313,27 +286,43 @@ class PlatformReader:
             found += (f"{api_version} {each.kind}" for each in kinds if "/" not in each.name)
         return tuple(found)
 
-    async def _served(self, path: str) -> tuple[_ServedKind, ...]:
+    async def _served(self, path: str) -> tuple[ServedKind, ...]:
         try:
-            return _decode(await self.client.get(path), _ServedKinds).resources
+            return _decode(await self.client.get(path), ServedKinds).resources
         except (NotFound, ServerFault):
             return ()  # An aggregated API server that is starting, stopping or broken.
 
     async def _client_authorities(self) -> bool | None:
         try:
-            found = _decode(await self.client.get(CLIENT_CA_PATH), _AuthenticationConfig)
+            found = _decode(await self.client.get(CLIENT_CA_PATH), AuthenticationConfig)
         except NotFound:
             return False
         return bool(found.data.get("client-ca-file"))
 
 
-def _with_secrets(classes: Iterable[_Item], tenant_label: str) -> Iterator[str]:
+def _with_secrets(classes: Iterable[PlatformItem], tenant_label: str) -> Iterator[str]:
     """Return the platform's StorageClasses that name a Secret, as drivers of CSI know it."""
     for each in classes:
         if tenant_label not in each.metadata.labels and any(
             "secret" in key.lower() for key in each.parameters or {}
         ):
             yield each.metadata.name
+
+
+def _unavailable(services: Iterable[PlatformItem]) -> Iterator[UnavailableService]:
+    """Return the aggregated APIServices that do not answer, or have not been asked yet."""
+    for each in services:
+        found = (one for one in each.status.conditions or () if one.type == "Available")
+        condition = next(found, None)
+        if condition is None or condition.status != "True":
+            yield UnavailableService(each.metadata.name, _why(condition))
+
+
+def _why(condition: ItemCondition | None) -> str:
+    if condition is None:
+        return "not asked yet"
+    said = (condition.reason, condition.message)
+    return ": ".join(each for each in said if each) or condition.status
 
 
 def _decode(answer: bytes, type_: type[T]) -> T:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lnamespace.access.conventions import lnamespace_resource
-from lnamespace.gateway.check.conversions import UnlistableKind
 from lnamespace.gateway.check.finding import group_of
+from lnamespace.gateway.check.listing import DefinedKind, UnlistableKind
 from lnamespace.gateway.check.rights import AccountRight
 from lnamespace.kube.objects import RbacSubject
 from lnamespace.kube.prefixed import ClusterObject
@@ -40,6 +40,14 @@ class FreeVolume:
 
 
 @dataclass(frozen=True)
+class UnavailableService:
+    """An aggregated APIService that does not answer, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
 class PlatformState:
     """The state of the platform's cluster.
 
@@ -51,6 +59,8 @@ class PlatformState:
         The kinds that are served in Kubernetes' own API groups: ``GROUP/VERSION KIND``.
     aggregated
         The API groups that another server than kube-apiserver answers.
+    unavailable
+        The APIServices of which that server does not answer.
     published
         The objects that every LCluster is to see.
     secret_parameters
@@ -71,8 +81,12 @@ class PlatformState:
         read.
     default_classes
         The classes of the platform that objects are given which name none.
+    default_priorities
+        The PriorityClasses of the platform that pods are given which name none.
     free_volumes
         The volumes of the platform that are for nobody's claim yet.
+    defined
+        The kinds of all CustomResourceDefinitions.
     unlistable
         The kinds that the API server cannot list.
     served
@@ -89,6 +103,7 @@ class PlatformState:
     objects: tuple[ClusterObject, ...] = ()
     kinds: frozenset[str] = frozenset()
     aggregated: frozenset[str] = frozenset()
+    unavailable: tuple[UnavailableService, ...] = ()
     bindings: tuple[GroupBinding, ...] = ()
     published: Published = field(default_factory=Published)
     secret_parameters: tuple[str, ...] = ()
@@ -100,7 +115,9 @@ class PlatformState:
     distrusting: tuple[str, ...] | None = ()
     unread: tuple[str, ...] = ()
     default_classes: tuple[ClusterObject, ...] = ()
+    default_priorities: frozenset[str] = frozenset()
     free_volumes: tuple[FreeVolume, ...] = ()
+    defined: tuple[DefinedKind, ...] = ()
     unlistable: tuple[UnlistableKind, ...] = ()
     served: bool = True
     has_account: bool = True

@@ -49,9 +49,11 @@ class _Conversion(msgspec.Struct, frozen=True):
     webhook: _ConversionWebhook | None = None
 
 
-class _DefinitionNames(msgspec.Struct, frozen=True):
+class _DefinitionNames(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
     plural: str = ""
+    singular: str = ""
+    short_names: tuple[str, ...] | None = None
 
 
 class DefinitionSpec(msgspec.Struct, frozen=True):

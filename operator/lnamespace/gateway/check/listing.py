@@ -1,10 +1,12 @@
-"""Find kinds that cannot be listed because their conversion webhooks fail.
+"""Find kinds that cannot be listed.
 
-Kubernetes lists every kind before it ends a namespace, in the version that discovery prefers.
+Kubernetes lists every kind before it ends a namespace, in the version that discovery prefers. That
+fails where a conversion webhook fails, where an object is stored in a version that is gone, and
+where a definition of before, which was cluster-scoped, left an object.
 """
 
 import asyncio
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +20,10 @@ from lnamespace.kube.pages import list_pages
 from lnamespace.kube.resources import CUSTOM_RESOURCE_DEFINITION, Resource
 from lnamespace.kube.served import served_versions
 
-_CAUSE = "conversion webhook"
+_CAUSE = re.compile(r"storage is \(re\)initializing: (?:failed to list [^:]*: )?(.+)", re.DOTALL)
 """What tells a 429 that stays from one of a busy API server."""
+_SECONDS = 10.0
+"""An API server that cannot have the objects in memory may not answer at all."""
 _TRIES = 3
 _PAUSE = 1.0
 """Seconds in which a cache is filled, or it is known why it is not."""
@@ -34,14 +38,26 @@ _pages = msgspec.json.Decoder(_DefinitionPage)
 
 
 @dataclass(frozen=True)
-class ConvertedKind:
-    """A namespaced kind that a webhook converts, and its served versions."""
+class DefinedKind:
+    """A kind of a CustomResourceDefinition.
+
+    Parameters
+    ----------
+    name
+        The name of the definition.
+    versions
+        The served versions.
+    words
+        What kubectl calls the kind.
+    """
 
     name: str
     group: str
     kind: str
     plural: str
     versions: frozenset[str]
+    namespaced: bool = True
+    words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -53,24 +69,28 @@ class UnlistableKind:
     message: str
 
 
-async def list_converted_kinds(client: Client) -> tuple[ConvertedKind, ...]:
-    """Return the kinds of the platform and of LClusters that can stop deletions of namespaces."""
+async def list_defined_kinds(client: Client) -> tuple[DefinedKind, ...]:
+    """Return the kinds of all definitions, of the platform and of LClusters."""
     pages = list_pages(client.get, CUSTOM_RESOURCE_DEFINITION.path(), _pages, {})
-    found = [each async for page in pages for each in page.items or ()]
-    return tuple(_converted(found))
+    return tuple([_defined(each) async for page in pages for each in page.items or ()])
 
 
-def _converted(found: list[CustomResourceDefinition]) -> Iterator[ConvertedKind]:
-    for each in found:
-        spec = each.spec
-        if spec.conversion.strategy == "Webhook" and spec.scope == "Namespaced":
-            served = frozenset(version.name for version in spec.versions if version.served)
-            names = spec.names
-            yield ConvertedKind(each.metadata.name, spec.group, names.kind, names.plural, served)
+def _defined(definition: CustomResourceDefinition) -> DefinedKind:
+    spec, names = definition.spec, definition.spec.names
+    words = {names.plural, names.singular, names.kind.lower(), *(names.short_names or ())} - {""}
+    return DefinedKind(
+        definition.metadata.name,
+        spec.group,
+        names.kind,
+        names.plural,
+        frozenset(version.name for version in spec.versions if version.served),
+        spec.scope == "Namespaced",
+        frozenset(words),
+    )
 
 
 async def find_unlistable(
-    client: Client, kind: ConvertedKind, empty_namespace: str
+    client: Client, kind: DefinedKind, empty_namespace: str
 ) -> UnlistableKind | None:
     """Return a kind with the API server's error if it cannot be listed; None if it can.
 
@@ -99,7 +119,7 @@ async def _listing_error(client: Client, resource: Resource, empty_namespace: st
 
     The namespace controller is refused too where a namespace has no object of the kind: it reads
     from the API server's cache, for which all are converted. The answer is a 429 that says why,
-    after a first one that does not. Kubernetes 1.30 has no such reads from the cache;
+    after a first one that does not, or none. Kubernetes 1.30 has no such reads from the cache;
     there the list of one object fails, if that object has to be converted.
     """
     asked: dict[str, dict[str, Any]] = {
@@ -110,14 +130,17 @@ async def _listing_error(client: Client, resource: Resource, empty_namespace: st
         busy = False
         for path, params in asked.items():
             try:
-                await client.list_metadata(path, **params)
+                async with asyncio.timeout(_SECONDS):
+                    await client.list_metadata(path, **params)
+            except TimeoutError:
+                return f"no answer in {_SECONDS:g} s"
             except NotFound:
                 return ""
             except (Forbidden, Unauthenticated):
                 raise
             except Throttled as error:
-                if (begins := str(error).find(_CAUSE)) >= 0:
-                    return str(error)[begins:]
+                if cause := _CAUSE.search(str(error)):
+                    return cause[1]
                 busy = True
             except ClusterError as error:
                 return str(error)
