@@ -9,11 +9,12 @@ from functools import partial
 import pytest
 import yaml
 
-from tests.e2e.support.api import APPLY, GROUP, NAMESPACES, Object, ns_path, refusal, unless
+from tests.e2e.support.api import APPLY, GROUP, NAMESPACES, Api, Object, ns_path, refusal, unless
 from tests.e2e.support.commands import Result
 from tests.e2e.support.gateway import LCLUSTERS, GatewayCluster, LClusters, Resident
 from tests.e2e.support.people import People
 from tests.e2e.support.probes import metric, probe
+from tests.e2e.support.versions import WHY_NOT_IN_MEMORY
 from tests.e2e.support.waiting import eventually
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
@@ -94,6 +95,7 @@ def test_the_check_reports_leaks_and_name_collisions(
         assert set(told(result)) - {"problem: not checked"} == {
             "problem: namespaces acme-legacy",
             "problem: apiservices of storage.k8s.io",
+            "problem: apiservices v7.storage.k8s.io",  # it does not answer
             "problem: lnamespace-system/lnamespace-gateway",
             "warning: clusterrolebindings everybody",
             DISCOVERY,
@@ -124,7 +126,72 @@ def test_the_check_reports_a_kind_that_cannot_be_listed(cluster: GatewayCluster)
         admin.remove(path)
 
 
-def two_versions() -> Object:
+def test_the_check_reports_a_kind_with_an_object_of_a_version_that_is_gone(
+    cluster: GatewayCluster,
+) -> None:
+    """No webhook converts it, so nobody looked."""
+    admin, path = cluster.admin, f"{DEFINITIONS}/widgets.{DOWN}"
+    made = two_versions()
+    admin.create(DEFINITIONS, made)
+    try:
+        body = {"apiVersion": f"{DOWN}/v1", "kind": "Widget", "metadata": {"name": "one"}}
+        widgets = f"/apis/{DOWN}/v1/namespaces/default/widgets"
+        eventually(lambda: admin.find(widgets))
+        admin.create(widgets, body)
+        v1, v2 = made["spec"]["versions"]
+        stored = [v1 | {"storage": False}, v2 | {"storage": True}]
+        admin.patch(path, {"spec": {"versions": stored}})
+        admin.patch(f"{path}/status", {"status": {"storedVersions": ["v2"]}})
+        admin.patch(path, {"spec": {"versions": stored[1:]}})
+        said = eventually(lambda: said_of_widgets(cluster))
+        assert "request to convert CR from an invalid group/version" in said
+        assert "A kind that cannot be listed" in said
+    finally:
+        admin.patch(path, {"spec": {"versions": made["spec"]["versions"]}})
+        admin.remove(path)
+
+
+@WHY_NOT_IN_MEMORY
+def test_the_check_reports_a_kind_with_an_object_of_another_scope(cluster: GatewayCluster) -> None:
+    """A list in pages shows the object, and the API server cannot have the kind in memory."""
+    admin, path = cluster.admin, f"{DEFINITIONS}/widgets.{DOWN}"
+    made = two_versions("Cluster")
+    admin.create(DEFINITIONS, made)
+    widgets = f"/apis/{DOWN}/v1/widgets"
+    kept = {"name": "one", "finalizers": ["example.org/kept"]}
+    eventually(lambda: admin.find(widgets))
+    admin.create(widgets, {"apiVersion": f"{DOWN}/v1", "kind": "Widget", "metadata": kept})
+    try:
+        outlived(admin, path)
+        admin.create(DEFINITIONS, two_versions())
+        said = eventually(lambda: said_of_widgets(cluster))
+        assert "Namespace parameter required" in said
+    finally:
+        outlived(admin, path)
+        admin.create(DEFINITIONS, made)
+        eventually(lambda: admin.find(f"{widgets}/one"))
+        admin.patch(f"{widgets}/one", {"metadata": {"finalizers": None}})
+        admin.remove(path)
+
+
+def said_of_widgets(cluster: GatewayCluster) -> str:
+    """Return the problem that the check has with the kind, and what to do; empty without one."""
+    for each in json.loads(checked(cluster).out)["findings"]:
+        about = (each["severity"], each["about"])
+        if about == ("problem", f"customresourcedefinitions widgets.{DOWN}"):
+            return f"{each['found']} {each['advice']}"
+    return ""
+
+
+def outlived(admin: Api, path: str) -> None:
+    """Delete a definition and leave what is stored of its kind."""
+    admin.delete(path)
+    if admin.find(path):
+        admin.patch(path, {"metadata": {"finalizers": None}})
+    eventually(lambda: admin.find(path) is None)
+
+
+def two_versions(scope: str = "Namespaced") -> Object:
     """Return a kind of the platform that is stored in another version than the preferred one."""
     schema = {"openAPIV3Schema": {"type": "object"}}
     versions = [
@@ -132,7 +199,7 @@ def two_versions() -> Object:
         for name in ("v1", "v2")
     ]
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
-    spec = {"group": DOWN, "scope": "Namespaced", "names": names, "versions": versions}
+    spec = {"group": DOWN, "scope": scope, "names": names, "versions": versions}
     return {"metadata": {"name": f"widgets.{DOWN}"}, "spec": spec}
 
 

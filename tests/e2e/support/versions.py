@@ -50,4 +50,5 @@ REPLAY = "watch=true" + (
     else ""
 )
 """The query of a watch that begins with all that there is, as its clients ask for that."""
+WHY_NOT_IN_MEMORY = since("1.36", "why the API server does not have a kind in memory")
 DEVICES = since("1.34", "devices")
