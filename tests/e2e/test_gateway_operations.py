@@ -123,7 +123,7 @@ def test_the_check_reports_a_kind_that_cannot_be_listed(cluster: GatewayCluster)
         eventually(lambda: about in told(checked(cluster)))
     finally:
         admin.patch(path, {"spec": {"conversion": none}})
-        admin.remove(path)
+        remove_definition(admin, path)
 
 
 def test_the_check_reports_a_kind_with_an_object_of_a_version_that_is_gone(
@@ -148,7 +148,7 @@ def test_the_check_reports_a_kind_with_an_object_of_a_version_that_is_gone(
         assert "A kind that cannot be listed" in said
     finally:
         admin.patch(path, {"spec": {"versions": made["spec"]["versions"]}})
-        admin.remove(path)
+        remove_definition(admin, path)
 
 
 @WHY_NOT_IN_MEMORY
@@ -171,7 +171,13 @@ def test_the_check_reports_a_kind_with_an_object_of_another_scope(cluster: Gatew
         admin.create(DEFINITIONS, made)
         eventually(lambda: admin.find(f"{widgets}/one"))
         admin.patch(f"{widgets}/one", {"metadata": {"finalizers": None}})
-        admin.remove(path)
+        remove_definition(admin, path)
+
+
+def remove_definition(admin: Api, path: str) -> None:
+    """Delete a definition and wait until another of its name can be created."""
+    admin.remove(path)
+    eventually(lambda: admin.find(path) is None)
 
 
 def said_of_widgets(cluster: GatewayCluster) -> str:
