@@ -26,6 +26,7 @@ PROTOCOLS = [
 """The variables by which kubectl speaks each protocol."""
 STDIN, STDOUT = 0, 1
 _BINARY = 0x82
+_CLOSE = 0x88
 
 
 def upgrade_headers(protocol: str = "v5.channel.k8s.io") -> tuple[str, ...]:
@@ -68,12 +69,21 @@ def frame(channel: int, data: bytes) -> bytes:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes:
-    """Return the next message: its stream's number and what came."""
-    size = (await reader.readexactly(2))[1]
+    """Return the next message: its stream's number and what came.
+
+    Raises
+    ------
+    ConnectionError
+        The server closes, for the reason that it gives.
+    """
+    kind, size = await reader.readexactly(2)
     if size >= 126:
         more = await reader.readexactly(2 if size == 126 else 8)
         size = int.from_bytes(more)
-    return await reader.readexactly(size)
+    message = await reader.readexactly(size)
+    if kind == _CLOSE:
+        raise ConnectionError(f"closed: {message!r}")
+    return message
 
 
 def web_socket(
