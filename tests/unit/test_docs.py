@@ -121,6 +121,13 @@ def test_every_page_is_in_the_contents_of_the_site() -> None:
     assert {page for page in pages if not any(fnmatch(page, each) for each in listed)} == {"index"}
 
 
+def test_no_page_links_to_a_page_that_the_site_does_not_have() -> None:
+    """CONTRIBUTING.md is beside docs/, and the site was not built."""
+    for page in DOCS.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+\.md)[)#]", page.read_text()):
+            assert (page.parent / link).resolve().is_relative_to(DOCS), f"{page}: {link}"
+
+
 @pytest.mark.thorough
 def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     done = build(DOCS, tmp_path)
