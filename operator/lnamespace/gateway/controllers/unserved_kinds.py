@@ -110,7 +110,8 @@ class UnservedKinds:
         """Look at them, for ever."""
         async with asyncio.TaskGroup() as group:
             while True:
-                again = HELD_UP if await self._is_deletion_held_up() else AGAIN
+                held_up = bool(self._seen) and await self._is_deletion_held_up()
+                again = HELD_UP if held_up else AGAIN
                 for name, seen in self._due(again):
                     group.create_task(self._checks.finish(name, self._check(name, seen)))
                 await asyncio.sleep(EVERY)

@@ -27,10 +27,7 @@ _SCHEMA: Path = ("spec", "versions", "*", "schema")
 class ReadableTexts(RefusingRule):
     """The texts and keys in the schemas of a definition."""
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return the path of the schemas."""
-        return (_SCHEMA,)
+    paths = (_SCHEMA,)
 
     def confine(self, subject: ConfinedBody) -> None:
         """Refuse what YAML does not take."""
