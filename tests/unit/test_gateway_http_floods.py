@@ -6,6 +6,7 @@ import resource
 import ssl
 import subprocess
 import sys
+import time
 import tracemalloc
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -369,3 +370,32 @@ asyncio.run(main())
     command = [sys.executable, "-c", script, str(certificates)]
     told = subprocess.run(command, capture_output=True, check=True)
     assert int(told.stdout) < 250, "KiB, both ends of it"
+
+
+async def test_a_connection_rests_between_the_parts_of_a_body() -> None:
+    """Sixteen bodies of 3 MB at a time kept everybody else's requests waiting."""
+    read = list[int]()
+
+    def pause(owner: str, size: int) -> float:
+        assert owner == "greedy"
+        read.append(size)
+        return 0.05
+
+    server = HttpServer(answer, ServerLimits(finish=0.1), pause=pause)
+    address = await server.start(Address("127.0.0.1", 0))
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+        writer.write(ASK % b"/greedy")
+        await reader.readuntil(b"xx")
+        assert not read  # a whole request
+        began = time.monotonic()
+        head = b"POST /greedy HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n"
+        writer.write(head + b"x" * 2_000_000)
+        async with asyncio.timeout(DEADLINE):
+            await reader.readuntil(b"xx")
+        parts = len(read)
+        assert parts > 1
+        assert time.monotonic() - began >= 0.05 * parts
+        writer.close()
+    finally:
+        await server.stop()

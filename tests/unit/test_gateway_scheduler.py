@@ -232,3 +232,29 @@ async def test_idle_tenants_are_removed_from_the_usage_table(thread: Thread) -> 
         await thread.work(f"caller-{number}", 0.0001)
         thread.idle += 0.01
     assert len(thread.scheduler._usages) <= 1001  # noqa: SLF001 - it is memory
+
+
+async def test_bodies_of_a_heavy_tenant_are_read_at_a_rate_of_its_own(thread: Thread) -> None:
+    """They arrive before anything about their requests can be refused."""
+    await thread.use_up("much", "more")
+    second = int(LIMITS.read)
+    assert thread.scheduler.reading_pause("much", second) == pytest.approx(1.0)
+    assert thread.scheduler.reading_pause("much", second) == pytest.approx(2.0)
+    assert thread.scheduler.reading_pause("more", second) == pytest.approx(1.0)
+    thread.idle += 2.0
+    assert thread.scheduler.reading_pause("much", second) == pytest.approx(1.0)
+
+
+async def test_bodies_of_a_light_or_a_lone_tenant_are_read_as_they_come(thread: Thread) -> None:
+    assert not thread.scheduler.reading_pause("little", 1024)
+    await thread.work("alone", 2.0)
+    thread.idle += 2 * LIMITS.recent
+    assert not thread.scheduler.reading_pause("alone", 1024)
+
+
+async def test_bytes_of_bodies_are_charged_to_the_tenant(thread: Thread) -> None:
+    await thread.work("other", 0.001)
+    for _ in range(2):
+        thread.scheduler.reading_pause("sends", 10**9)
+    await thread.work("other", 0.001)
+    assert thread.scheduler.needs_turns("sends")

@@ -50,7 +50,8 @@ async def _serve(settings: Settings, answer: ProbeServer, lock: int | None) -> N
         await parts.renew_conditions()
         await parts.empty_definitions(tenants)
         limits = ServerLimits().within(raise_open_files())
-        server, context = HttpServer(parts.gateway(tenants).handle, limits), parts.context
+        pause, context = parts.accounts.scheduler.reading_pause, parts.context
+        server = HttpServer(parts.gateway(tenants).handle, limits, pause=pause)
         servers = [*await parts.serve_webhooks(tenants), server]
         stop = stop_event()
         address = await parts.listen(server, "gateway_listen", context.entry)

@@ -40,6 +40,7 @@ class ServerState(Protocol):
     limits: ServerLimits
     handler: Handler
     refused: Callable[[str, int], None]
+    pause: Callable[[str, int], float]
     draining: bool
 
     def opened(self, connection: "ClientConnection") -> None:
@@ -143,6 +144,8 @@ class ClientConnection(asyncio.Protocol):
             self._keep(data)
         else:
             self._parse(data)
+            if self.arriving and self.owner:
+                self._pause(len(data))
 
     # Called by the parser.
 
@@ -194,6 +197,12 @@ class ClientConnection(asyncio.Protocol):
     def _confirm_progress(self) -> None:
         if self._unparsed > self._limits.head:
             raise headers_too_large()
+
+    def _pause(self, size: int) -> None:
+        """Read nothing for a while, if the owner of the connection uses much."""
+        if seconds := self._server.pause(self.owner, size):
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(seconds, self.transport.resume_reading)
 
     def _keep(self, data: bytes) -> None:
         self._early += data

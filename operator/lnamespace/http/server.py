@@ -21,6 +21,8 @@ class HttpServer:
     ----------
     refused
         Called with the path, as far as it is known, and the status of what is refused before.
+    pause
+        Returns the seconds before more of an owner's body is read, after so many bytes of it.
     """
 
     def __init__(
@@ -28,9 +30,11 @@ class HttpServer:
         handler: Handler,
         limits: ServerLimits | None = None,
         refused: Callable[[str, int], None] = lambda _path, _status: None,
+        pause: Callable[[str, int], float] = lambda _owner, _size: 0.0,
     ) -> None:
         self.handler = handler
         self.refused = refused
+        self.pause = pause
         self.limits = limits or ServerLimits()
         self.draining = False
         self._open: set[ClientConnection] = set()

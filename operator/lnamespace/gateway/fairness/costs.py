@@ -1,6 +1,6 @@
-"""Estimates, from measurements, of the seconds that a request costs the API server.
+"""Estimates, from measurements, of the seconds that a request costs outside its own steps.
 
-They count towards the tenant's share, as the time of the gateway's own thread does.
+They count towards the tenant's share, as the time of these steps does.
 """
 
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
@@ -9,6 +9,8 @@ from lnamespace.translate.protocol.resources import GroupResource
 _SENT, _STORED = 12e-9, 40e-9
 """Seconds that the API server takes for a byte of JSON, to send it and to read and store it: a
 Secret of 3 MB takes it 110 ms, a list of the same size 40."""
+_RECEIVED = 1e-9
+"""Seconds of the gateway's thread for a byte of a body that arrives, before any step."""
 _DEFINITION, _NAMESPACE = 0.1, 0.05
 """Seconds that the API server and controllers work for a definition that is written or deleted, and
 for a new Namespace."""
@@ -20,6 +22,11 @@ blocked all its requests for half a second."""
 def is_long(size: int) -> bool:
     """Return whether a body is so long that a tenant may not send many at once."""
     return size > _LONG
+
+
+def seconds_for_body(size: int) -> float:
+    """Return how long a body keeps the gateway's thread busy, to decrypt and to parse it."""
+    return size * _RECEIVED
 
 
 def seconds_for_answer(size: int) -> float:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from lnamespace.gateway.fairness.costs import seconds_for_body
+
 R = TypeVar("R")
 
 Clock = Callable[[], float]
@@ -45,6 +47,9 @@ class SchedulerLimits:
         The fraction of the time that all tenants whose steps wait for turns have together.
     recent
         For how many seconds after a step of another tenant a tenant does not count as alone.
+    read
+        Bytes of bodies that are read in a second, of a tenant whose steps wait for turns: more than
+        the API server would store.
     """
 
     free: float = 0.1
@@ -52,6 +57,7 @@ class SchedulerLimits:
     most: float = 1.0
     shared: float = 0.25
     recent: float = 10.0
+    read: float = 16 * 1024 * 1024
 
 
 @dataclass(eq=False)
@@ -69,6 +75,8 @@ class ThreadUsage:
     turned
         Seconds of its turns, at least those of the others when it began to wait: the tenant with
         the least has the next turn.
+    reads_at
+        The time at which more of its bodies is read.
     """
 
     used: float = 0.0
@@ -76,6 +84,7 @@ class ThreadUsage:
     users: int = 0
     step: float = _TURN
     turned: float = 0.0
+    reads_at: float = 0.0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
 
@@ -141,6 +150,20 @@ class FairScheduler:
         now = self._now()
         self._decay(usage, now)
         return usage.used > limits.burst and now - self._others <= limits.recent
+
+    def reading_pause(self, owner: str, size: int) -> float:
+        """Count ``size`` bytes of a body that arrives; return the seconds before more is read.
+
+        A body arrives before anything about its request can be refused: sixteen clients that sent
+        3 MB again and again took the thread for 50 ms at a time.
+        """
+        self.charge_extra(owner, seconds_for_body(size))
+        usage = self._usage_of(owner)
+        if not self.exceeds_share(usage):
+            return 0.0
+        now = self._now()
+        usage.reads_at = max(usage.reads_at, now) + size / self._limits.read
+        return usage.reads_at - now
 
     async def take(self, usage: ThreadUsage) -> None:
         """Wait for a turn."""
