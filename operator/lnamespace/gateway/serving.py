@@ -103,6 +103,7 @@ class Gateway:
         try:
             await self._answer_refusals_late(exchange, record)
         finally:
+            exchange.on_stream = None  # It refers to the exchange: each request was garbage.
             if self.audit:
                 self.audit.completed(exchange, record)
             verb = exchange.verb if exchange.verb in _VERBS else "other"

@@ -119,7 +119,8 @@ class ClientConnection(asyncio.Protocol):
         if self.task:
             self.task.cancel()
         self._server.closed(self)
-        # Parser and connection refer to each other: without this, garbage keeps the body.
+        # Each of these refers to the connection: without this, garbage keeps the body.
+        self.task = None
         self._reset()
         self._queue.clear()
         self._early.clear()

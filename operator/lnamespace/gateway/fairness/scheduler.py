@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lnamespace.gateway.fairness.costs import seconds_for_body
@@ -264,7 +263,7 @@ class _Metered(Generic[R]):
 
     def __await__(self) -> Generator[Any, None, R]:
         scheduler, usage, steps = self._scheduler, self._usage, self._work.__await__()
-        go_on: Callable[[], Any] = partial(steps.send, None)
+        thrown: BaseException | None = None
         try:
             took = yield from self._turn()
         except BaseException:
@@ -273,11 +272,12 @@ class _Metered(Generic[R]):
         while True:
             began = scheduler.thread()
             try:
-                waited = go_on()
+                waited = steps.throw(thrown) if thrown else steps.send(None)
             except StopIteration as end:
                 found: R = end.value
                 return found
             finally:
+                thrown = None  # It refers to this frame, and would wait for the garbage collector.
                 seconds = scheduler.thread() - began
                 scheduler.charge(usage, seconds)
                 if took:
@@ -288,9 +288,7 @@ class _Metered(Generic[R]):
                 took = yield from self._turn()
             except BaseException as error:  # noqa: BLE001 - it is for what waits
                 # At once: a cancelled task must release what it holds.
-                go_on = partial(steps.throw, error)
-            else:
-                go_on = partial(steps.send, None)
+                thrown = error
 
     def _turn(self) -> Generator[Any, None, bool]:
         """Wait for a turn if one is needed; return whether there is one to give back."""

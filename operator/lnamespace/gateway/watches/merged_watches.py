@@ -198,6 +198,7 @@ class MergedWatch:
         """End all watches upstream."""
         for task in self._members.values():
             task.cancel()
+        self._members.clear()  # A task that ends by an error refers to this watch.
         self._queue.release()
 
     async def lines(self) -> AsyncIterator[bytes]:
