@@ -5,11 +5,13 @@ The kinds are those that a recorded API server serves, their fields are those of
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lnamespace.kube.media_types import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from lnamespace.translate.bodies.encoded import answer_down, events_down, request_up
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.protocol.protobuf.schema import schema_file
@@ -134,6 +136,61 @@ def test_an_object_of_every_kind_round_trips_through_translation(key: str) -> No
         assert changes(json.loads(above), json.loads(again)) == []
 
     comes_back()
+
+
+MEDIA_TYPES = (JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+WRONG = (5, "q", [], [5], [[1]], {}, {"a": 5}, {"a": "b"}, None, True)
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the path of every value within a value."""
+    members = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in members:
+        yield (*above, key)
+        if isinstance(each, dict | list):
+            yield from places(each, (*above, key))
+
+
+def with_value(own: Any, place: tuple[Any, ...], value: Any) -> Any:
+    """Return a copy with another value at a place."""
+    if not place:
+        return value
+    changed: Any = own.copy()
+    changed[place[0]] = with_value(own[place[0]], place[1:], value)
+    return changed
+
+
+def translated_or_refused(key: str, own: Any, media_type: str) -> None:
+    verb = "update" if media_type == JSON else "patch"
+    version, resource = KINDS[key]
+    request = ResourceRequest(verb, resource, version, "prod" * resource.namespaced, "x")
+    with suppress(Refused):
+        request_up(request, media_type, encoded(own), ACME)
+
+
+@pytest.mark.parametrize("key", sorted(KINDS.keys() - {READ_ONLY}))
+def test_an_object_of_every_kind_with_a_wrong_value_is_translated_or_refused(key: str) -> None:
+    @settings(max_examples=EXAMPLES)
+    @given(written(key), st.data())
+    def is_no_error(own: dict[str, Any], data: st.DataObject) -> None:
+        place = data.draw(st.sampled_from([*places(own)]))
+        wrong = with_value(own, place, data.draw(st.sampled_from(WRONG)))
+        for media_type in MEDIA_TYPES:
+            translated_or_refused(key, wrong, media_type)
+
+    is_no_error()
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+def test_a_wrong_group_or_managed_field_is_no_error(wrong: Any, media_type: str) -> None:
+    """Both were answered with 500, and a traceback in the log."""
+    spec = {"group": wrong, "names": {"plural": "widgets"}}
+    key = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+    translated_or_refused(key, {"metadata": {"name": "widgets.x.com"}, "spec": spec}, media_type)
+    entry = {"manager": "m", "fieldsV1": {"f:metadata": wrong}}
+    quota = {"metadata": {"name": "x", "managedFields": [entry]}}
+    translated_or_refused("v1 ResourceQuota", quota, media_type)
 
 
 def test_every_kind_of_the_api_server_is_tested() -> None:

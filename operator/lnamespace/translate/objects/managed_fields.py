@@ -125,9 +125,11 @@ class _FieldSetSpelling:
         for key, child in fields.items():
             if self._is_own(key):
                 continue
-            left = self.reduced(child) if child and isinstance(child, dict) else child
-            if child and left.keys() <= {ITSELF} and left.keys() != child.keys():
-                continue
+            left = child
+            if child and isinstance(child, dict):  # a client may write anything
+                left = self.reduced(child)
+                if left.keys() <= {ITSELF} and left.keys() != child.keys():
+                    continue
             kept[self._key(key)] = left
         return kept
 

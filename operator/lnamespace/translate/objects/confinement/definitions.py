@@ -70,7 +70,7 @@ class ConfinedDefinition:
         group, names = spec.get("group"), spec.get("names")
         view = subject.view
         allowed = {view.prefix + each for each in view.allowances.definition_groups}
-        if group in allowed or not isinstance(names, dict):
+        if (isinstance(group, str) and group in allowed) or not isinstance(names, dict):
             return
         kind, short = names.get("kind"), names.get("shortNames")
         default = kind.lower() if isinstance(kind, str) else None
