@@ -106,3 +106,13 @@ def test_yaml_is_chosen_for_clients_that_prefer_it_except_for_watches(
 ) -> None:
     assert encoding_of(ResourceRequest("list", PODS, "v1"), accept).media_type == media_type
     assert encoding_of(ResourceRequest("watch", PODS, "v1"), accept).media_type == JSON
+
+
+def test_a_watch_of_tables_is_refused_in_protobuf_alone() -> None:
+    """Its events could not be encoded, and the connection was cut."""
+    form, request = TABLE.removeprefix(JSON), ResourceRequest("watch", PODS, "v1")
+    with pytest.raises(Refused) as refused:
+        encoding_of(request, f"{PROTOBUF}{form}")
+    assert refused.value.status.code == 406
+    assert encoding_of(request, f"{PROTOBUF}{form}, {JSON}").accept == JSON
+    assert encoding_of(request, f"{PROTOBUF}{form}, {TABLE}").media_type == JSON

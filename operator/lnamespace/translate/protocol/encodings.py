@@ -69,7 +69,9 @@ def _encoding(accept: str, verb: str, *, tables: bool, custom: bool) -> Negotiat
     clauses = [
         each
         for each in accept_clauses(accept)
-        if each.quality > 0 and _is_plain(each) and (tables or not _is_table(each))
+        if each.quality > 0
+        and _is_plain(each)
+        and not (_is_table(each) and (not tables or (verb == "watch" and not each.covers(JSON))))
     ]
     served = _served(verb, clauses, custom=custom)
     media_type = next((each for each in served if any(c.covers(each) for c in clauses)), "")
