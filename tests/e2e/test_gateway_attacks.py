@@ -41,7 +41,7 @@ VIEWER = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "view"}
 CANARY = "zyzzyva"
 """A word that is nowhere but in what belongs to the other tenant."""
 ATTACKER, VICTIM = "axolotl", "zyzzyvas"
-WORDS = (CANARY, ATTACKER, "lnamespace-clusters")
+WORDS = (CANARY, ATTACKER, "lnamespace-", "tenancy.loblaw")
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SENT = (("Content-Type", JSON),)

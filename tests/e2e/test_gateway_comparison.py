@@ -127,6 +127,8 @@ def ask_about_config_maps(clusters: Comparison, cluster: GatewayCluster) -> None
     ask("PATCH", one, {"metadata": {"finalizers": ["a/b"]}}, STRATEGIC)
     ask("PATCH", one, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/b"]}}, STRATEGIC)
     ask("PATCH", one, {}, "application/apply-patch+cbor")
+    elsewhere = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "other"}}
+    ask("PATCH", f"{one}?fieldManager=m", {**elsewhere, "spec": 5}, APPLY)
     ask("POST", MAPS, {"metadata": {"name": "large"}, "data": {"a": "b" * 4 * 1024 * 1024}})
     for path in (one, f"{MAPS}/nope", f"{MAPS}/a%25b", f"{MAPS}/a%2Fb", f"{one}/status"):
         ask("GET", path)
@@ -228,6 +230,7 @@ def ask_about_workloads(clusters: Comparison) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
     spec = {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     ask("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    ask("POST", f"{HERE}/pods", {"metadata": {"name": "without-containers"}})
     ask("PATCH", f"{one}/scale", {"spec": {"replicas": 0}}, MERGE)
     order = {"$setElementOrder/containers": [{"name": "c2"}, {"name": "c"}]}
     changed = {**order, "containers": [{"name": "c2", "image": "j"}]}

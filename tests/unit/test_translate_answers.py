@@ -164,6 +164,40 @@ def test_an_apply_conflict_names_the_field_that_the_tenant_wrote() -> None:
     }
 
 
+def test_an_apply_conflict_about_the_kept_aggregation_rule_names_the_rule() -> None:
+    kept = ".metadata.annotations.lcluster.tenancy.loblaw.digital/aggregation-rule"
+    one = 'Apply failed with 1 conflict: conflict with "a": .aggregationRule'
+    answer = conflict(("a", kept), message="1 conflict")
+    assert down("clusterroles", answer) == conflict(("a", ".aggregationRule"), message=one)
+
+
+STORED = (
+    r'"{\"metadata\":{\"labels\":{\"tenancy.loblaw.digital/lcluster\":\"acme\"}},\"a\":\"b\\\\\"}"'
+)
+
+
+@pytest.mark.parametrize("stored", [STORED, '"map[metadata:map[labels:map[a:acme]] spec:q]"'])
+@pytest.mark.parametrize("plural", ["configmaps", "namespaces"])
+def test_a_patch_that_cannot_be_decoded_is_refused_without_the_stored_object(
+    plural: str, stored: str
+) -> None:
+    """It showed the labels, annotations and conditions that the platform has in each object."""
+    said = 'Invalid value: {}: json: cannot unmarshal "x"'
+
+    def refused(value: str) -> dict[str, Any]:
+        cause = {"message": said.format(value), "field": "patch"}
+        return failure(f' "" is invalid: patch: {said.format(value)}', causes=[cause])
+
+    assert down(plural, refused(stored), "patch") == refused('"..."')
+
+
+def test_a_list_that_cannot_be_merged_is_refused_without_its_stored_items() -> None:
+    text = "map: {} does not contain declared merge key: name"
+    stored = "map[matchConditions:[map[expression:request.name.startsWith('acme-')]] zz:map[]]"
+    shown = down("validatingwebhookconfigurations", failure(text.format(stored)), "patch")
+    assert shown == failure(text.format("..."))
+
+
 def test_the_remaining_count_of_a_list_over_several_tenants_is_removed() -> None:
     body = {"metadata": {"remainingItemCount": 900, "continue": "x"}, "items": []}
     assert down("namespaces", body, "list")["metadata"] == {"continue": "x"}
@@ -424,6 +458,9 @@ def test_a_name_mismatch_error_is_in_the_tenant_spelling_of_its_kind() -> None:
     assert shown["message"] == text.format("")
     own = failure(text.format("acme-"))
     assert down("deployments", own) == own
+    text = "the name of the object (as.{0}x.com) does not match the name on the URL (bs.{0}y.com)"
+    shown = down("customresourcedefinitions", failure(text.format("acme-")))
+    assert shown["message"] == text.format("")
 
 
 def test_a_scale_has_the_translated_metadata_of_its_object() -> None:

@@ -31,6 +31,14 @@ URL = '"https://engine.vault.svc:443/validate?timeout=10s"'
             f"{REFUSED}an expression failed",
         ),
         (
+            "policy 'vault' with binding 'v' denied request: expression 'v' resulted in error: v",
+            "policy of the platform denied request: an expression failed",
+        ),
+        (
+            "policy 'acme-pods' with binding 'acme-all' denied request: no",
+            "policy 'pods' with binding 'all' denied request: no",
+        ),
+        (
             f'{DIALLED}Post {URL}: no endpoints available for service "engine"',
             f"{DIALLED}a webhook of the platform does not answer",
         ),

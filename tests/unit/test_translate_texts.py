@@ -45,6 +45,15 @@ from tests.unit.support.translation import ACME, TYPES, down
         ("widgets.acme-example.com is forbidden", "widgets.example.com is forbidden"),
         ("Key: /registry/configmaps/acme-prod/c, x", "Key: /registry/configmaps/prod/c, x"),
         ("Key: /registry/clusterroles/acme-r, x", "Key: /registry/clusterroles/r, x"),
+        ("Key: /configmaps/acme-gone/acme-c, x", "Key: /configmaps/gone/acme-c, x"),
+        (
+            "Key: /acme-example.com/widgets/acme-prod/w, x",
+            "Key: /example.com/widgets/prod/w, x",
+        ),
+        (
+            "failed to create typed patch object (acme-none/; /v1, Kind=Pod): .spec",
+            "failed to create typed patch object (none/; /v1, Kind=Pod): .spec",
+        ),
         (
             'roleRef: Invalid value: {"Kind":"ClusterRole","Name":"inert:acme-other"}: cannot',
             'roleRef: Invalid value: {"Kind":"ClusterRole","Name":"other"}: cannot',

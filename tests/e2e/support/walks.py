@@ -1,5 +1,6 @@
 """A walk over everything that a tenant is served, which keeps the bytes of every answer."""
 
+import json
 import random
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -100,6 +101,15 @@ def errors() -> Iterator[Step]:
             yield Step("PATCH", f"{path}/nobody?fieldManager=me", b"[1]", _of(kind))
     stale = b'{"metadata":{"name":"kube-root-ca.crt","resourceVersion":"1"}}'
     yield Step("PUT", f"{maps}/kube-root-ca.crt", stale, _of(JSON))
+    for path, name in ((NAMESPACES, "default"), (maps, "kube-root-ca.crt")):
+        for kind in (MERGE, "application/strategic-merge-patch+json"):
+            yield Step("PATCH", f"{path}/{name}", b'{"metadata":{"labels":5}}', _of(kind))
+        for meta in ({"name": "other"}, {"name": name, "uid": "b"}):
+            body = json.dumps({"metadata": meta}).encode()
+            yield Step("PUT", f"{path}/{name}", body, _of(JSON))
+    elsewhere = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"other"},"spec":5}'
+    yield Step("PATCH", f"{maps}/nobody?fieldManager=me", elsewhere, _of(APPLY))
+    yield Step("POST", f"{NAMESPACES}/default/pods", b'{"metadata":{"name":"p"}}', _of(JSON))
     rights = (
         b'{"metadata":{"name":"all"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}'
     )

@@ -9,6 +9,8 @@ from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
 from lnamespace.translate.bodies.text_values import values_down
+from lnamespace.translate.names.tenant_view import CRDS
+from lnamespace.translate.objects.aggregation import KEPT_AS, MEMBER
 from lnamespace.translate.objects.confinement.ownership import written_fields
 from lnamespace.translate.objects.context import TranslationContext
 from lnamespace.translate.objects.texts import text_down
@@ -43,8 +45,21 @@ def status_down(
     return members
 
 
-_OBJECT_AND_URL = r"\b(name o(?:f the object|n the URL) \()"
+_OBJECT_AND_URL = r"\b(name o(?:f the object|n the URL) \("
 """Before the names of an object that is written at the path of another one."""
+_PLURAL = r"(?:[^\s.()]*\.)?"
+_WHOLE_OBJECT = re.compile(
+    r'(^|\bis invalid: patch: )(Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*+"'
+    r"|^(map: )map\[.*\](?= does not)",
+    re.DOTALL,
+)
+"""The object as it is upstream, which is quoted where a patch of it cannot be decoded or merged.
+
+It has labels, annotations and conditions of the platform in it.
+"""
+
+
+_AGGREGATION = {f".metadata.annotations.{KEPT_AS}": f".{MEMBER}"}
 
 
 class _FieldConflict(Struct, frozen=True):
@@ -65,7 +80,7 @@ _decode_conflicts = Decoder(list[_FieldConflict]).decode
 
 def _name_written_fields(members: Encoded, details: Encoded, resource: ResourceType) -> None:
     """Replace in conflicts, in place, the gateway's own fields by those that the tenant wrote."""
-    written = written_fields(resource)
+    written = {**written_fields(resource), **_AGGREGATION}
     try:
         found = _decode_conflicts(details.get("causes", b"[]"))
     except ValidationError:
@@ -110,13 +125,28 @@ class _Texts:
         if text is None:
             return
         view = self.context.view
+        if field in ("", "patch"):
+            text = _WHOLE_OBJECT.sub(_left_out, text)
         if view.prefix in text:
             text = values_down(text, self.translator, self.context, field)
-            if not self.context.resource.namespaced:
-                text = re.sub(_OBJECT_AND_URL + view.prefix, r"\1", text)
+            text = _names_of_object_and_url_down(text, self.context)
         text = text_down(view, text, self.group, self.context.namespace)
         upstream, below = self.renamed
         members[key] = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
+
+
+def _left_out(found: re.Match[str]) -> str:
+    """Return what stands in place of an object: Kubernetes writes ``"..."`` for what it omits."""
+    patch, opinion, merged = found.groups("")
+    return f"{merged}..." if merged else f'{patch}{opinion}"..."'
+
+
+def _names_of_object_and_url_down(text: str, context: TranslationContext) -> str:
+    resource, prefix = context.resource, context.view.prefix
+    if resource.namespaced:
+        return text
+    plural = _PLURAL if resource.group_resource == CRDS else ""
+    return re.sub(f"{_OBJECT_AND_URL}{plural}){prefix}", r"\1", text)
 
 
 def _details_down(details: Encoded, texts: _Texts) -> tuple[Encoded, _Texts]:

@@ -45,7 +45,7 @@ _OTHER_WORDS = re.compile(
     rf"|\"{_back(' for volume ')}(?:{_back(' error')}|{_back(' failed')}\w++\.{_back('volume')})"
     rf"{_back('tach')}(?:{_back('at')}|{_back('de')})\b"
     rf"|/\({_back('object ')}\b"  # of a server-side apply: no namespace, a slash and the name
-    rf"|'{_back(' with binding ')}'[^']*+'{_back('admissionpolicy ')}"
+    rf"|'{_back(' with binding ')}'[^']*+'{_back('policy ')}|'{_back('policy ')}(?!\w)"
     rf"|\"? (?:{_back('group')}|{_back('version')}) (?:{_back('in')}|{_back('api')})\b"
     rf"|(?: [^\[\]\s]++)*+\[{_back('in ')}(?:{_back('not')})?{_back('class ')}"
     rf"(?:{_back('priority')}|{_back('volumeattributes')})\b"
@@ -71,8 +71,11 @@ _POD = re.compile(r"\([0-9a-f]{8}-[0-9a-f-]{27}\)")
 """The uid that a kubelet writes after the name and the namespace of a pod."""
 
 
-_STORAGE_KEY = re.compile(r"(/registry/[^\s,]+)")
-"""The storage key of an object, which the API server names if the uid differs."""
+_STORAGE_KEY = re.compile(r"((?:/registry|(?<=\bKey: ))/[^\s,]+)")
+"""The storage key of an object, which the API server names if the uid differs.
+
+Kubernetes 1.36 leaves ``/registry`` out.
+"""
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,10 @@ class _Occurrence:
 
     def is_namespace_segment(self) -> bool:
         """Return whether it is a namespace in ``namespace/name``."""
-        found = self.begins_word and _OBJECT.match(self._behind_namespace())
-        return bool(found) and self._is_known()
+        if not self.begins_word or not _OBJECT.match(self._behind_namespace()):
+            return False
+        # A server-side apply names the namespace in the body, which need not exist.
+        return self.before.endswith(" object (") or self._is_known()
 
     def is_group(self) -> bool:
         found = _GROUP.match(self.after)
@@ -207,12 +212,13 @@ def _qualified(view: TenantView, word: str) -> str:
 
 
 def _key_down(view: TenantView, key: str) -> str:
-    """Return a key of the storage: ``/registry/[GROUP/]RESOURCE/[NAMESPACE/]NAME``."""
-    above, _, name = key.rpartition("/")
-    root, *segments = above.removeprefix("/").split("/")
+    """Return a key of the storage: ``[/registry]/[GROUP/]RESOURCE/[NAMESPACE/]NAME``."""
+    root = "/registry" if key.startswith("/registry/") else ""
+    above, _, name = key.removeprefix(root).rpartition("/")
+    segments = above.removeprefix("/").split("/")
     namespaced = len(segments) > 1 and segments[-1].startswith(view.prefix)
     names = [each.removeprefix(view.prefix) for each in segments]
     if not namespaced:
         plural, dot, group = name.partition(f".{view.prefix}")
         name = f"{plural}{dot and '.'}{group}".removeprefix(view.prefix)
-    return "/" + "/".join([root, *names, name])
+    return "/".join([root, *names, name])

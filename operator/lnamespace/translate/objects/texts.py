@@ -22,8 +22,10 @@ from lnamespace.translate.objects.translators import Leaf, object_of, text_at, t
 from lnamespace.translate.protocol.policies import BUILT_IN_GROUPS
 
 _POLICY = re.compile(
-    r"((?:Validating|Mutating)AdmissionPolicy) '([^']*)' with binding '[^']*' (denied request: )?"
+    r"((?:Validating|Mutating)AdmissionPolicy|\bpolicy) '([^']*)' with binding '[^']*' "
+    r"(denied request: )?"
 )
+"""Of one whose expression failed the API server says ``policy`` alone, if it is a mutating one."""
 _EXPRESSION = re.compile(r"expression '.*' resulted in error: |failed expression: ", re.DOTALL)
 _DIALLED = re.compile(r"failed to call webhook: (?:[A-Z][a-z]+ )?\"https?://([^/\"]+).*", re.DOTALL)
 _UNANSWERED = "failed to call webhook: a webhook of the platform does not answer"
@@ -77,7 +79,7 @@ def _without_platform(view: TenantView, text: str) -> str:
     A policy of the tenant has the prefix, and its webhooks are called through the gateway. The
     message that a policy's author wrote stays.
     """
-    if "AdmissionPolicy '" in text:
+    if "' with binding '" in text:
         text = _policies(view, text)
     found = _DIALLED.search(text) if "failed to call webhook" in text else None
     if found and not _is_own_webhook(view, found[1]):
