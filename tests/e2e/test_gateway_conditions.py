@@ -139,6 +139,22 @@ def test_conditions_that_cost_too_much_refuse_no_write_of_others(
     eventually(lambda: not refused(root, CONFIG_MAPS), what="it is still in force")
 
 
+def test_no_line_break_of_yaml_in_an_apply_ends_a_comment_of_a_condition(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """The API server reads an apply as YAML. What followed the comment was for all requests."""
+    hidden = {"matchConditions": conditions(f"true //\x85\x85) : {DEAR} ? (true")}
+    (path, body), binding = policies("hidden", "validating", hidden)
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    root.patch(f"{path}/hidden", kind | body, kind=APPLY, fieldManager="test")
+    try:
+        with there(root, [binding]):
+            eventually(lambda: "false" in refused(root, CONFIG_MAPS), what="it is not in force")
+            assert refused(cluster.admin, NODES) == ""
+    finally:
+        root.remove(f"{path}/hidden")
+
+
 def test_a_condition_that_is_no_expression_is_refused_as_it_was_written(root: Api) -> None:
     ((path, body),) = webhooks("bad", "... [] bad expression")
     told = refusal(root.create, path, body, status=422)

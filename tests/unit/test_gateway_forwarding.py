@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+import yaml
 from lnamespace.gateway.requests.calls import TenantCall
 from lnamespace.gateway.tenants.totals import TenantTotals
 from lnamespace.http.messages import HttpRequest
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.kube.media_types import APPLY_PATCH, JSON, MERGE_PATCH
+from lnamespace.translate.objects.confinement.certificates import REQUESTER
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
 
 from tests.unit.support.forwarded import Tenant, forwarding
@@ -371,3 +373,18 @@ async def test_a_collection_of_definitions_is_deleted_one_by_one(
         async with asyncio.timeout(DEADLINE):
             answered = await asked
         assert answered.status == status
+
+
+async def test_an_apply_has_no_line_break_of_yaml_where_the_gateway_adds_to_it() -> None:
+    """The API server would read another text: a comment in an expression would end before."""
+    kind = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+    body = kind | {"metadata": {"name": "c", "annotations": {"a": "b \x85\x85 \u2028 c"}}}
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests/c?fieldManager=m"
+    async with forwarding() as tenant:
+        asked = tenant.ask("PATCH", path, json.dumps(body).encode(), content_type=APPLY_PATCH)
+        stored = {"name": "acme-c", "labels": {LABEL: "acme"}, "annotations": {REQUESTER: "{}"}}
+        (await tenant.platform.next("GET")).answer(kind | {"metadata": stored})
+        sent = await tenant.platform.next("PATCH")
+        assert sent.json["metadata"]["annotations"] == {"a": "b \x85\x85 \u2028 c", REQUESTER: "{}"}
+        assert yaml.safe_load(sent.body) == sent.json
+        asked.cancel()

@@ -1,12 +1,14 @@
 """Patches go up as patches, in upstream spelling, and take nothing away that must stay."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import jsonpatch
 import msgspec
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.bodies.encoded import request_up
@@ -24,6 +26,10 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TENANT = {LABEL: "acme"}
+
+
+def encode_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def patched(plural: str, content_type: str, patch: Any, subresource: str = "") -> Any:
@@ -221,6 +227,18 @@ def test_an_apply_always_has_the_tenants_label() -> None:
         "kind": "PersistentVolume",
         "metadata": {"name": "acme-a", "labels": TENANT},
     }
+
+
+@pytest.mark.parametrize("written", [encode_json, json.dumps, yaml.safe_dump])
+def test_the_api_server_reads_an_apply_as_the_gateway_has_read_it(
+    written: Callable[[Any], str],
+) -> None:
+    """It reads JSON as YAML, in which three more characters end a line, and a comment of CEL."""
+    text = "true // a \x85\x85) : dear ? (true // \u2028 b \u2029\u2029c\x85"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": text, "b": text * 2}}
+    request = ResourceRequest("patch", TYPES["configmaps"], "v1", "prod", "a")
+    _, above = request_up(request, APPLY, written(body).encode(), ACME)
+    assert yaml.safe_load(above)["data"] == json.loads(above)["data"] == body["data"]
 
 
 @pytest.mark.parametrize(

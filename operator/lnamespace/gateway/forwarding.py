@@ -33,7 +33,7 @@ from lnamespace.kube.client import Client
 from lnamespace.kube.media_types import JSON, METADATA_LIST
 from lnamespace.kube.metadata import PartialObject
 from lnamespace.rbac.preconditions import with_preconditions
-from lnamespace.translate.bodies.encoded import media_type_of, request_up
+from lnamespace.translate.bodies.encoded import as_read, media_type_of, request_up
 from lnamespace.translate.names.tenant_view import CRDS, NAMESPACES
 from lnamespace.translate.objects.synthetic_objects import is_synthetic
 from lnamespace.translate.protocol.list_options import SELECTORS, confirm_list_options
@@ -236,12 +236,13 @@ def _body_up(call: TenantCall, basis: ApplyBasis) -> tuple[str, bytes]:
     if request.resource.group_resource == CRDS:
         view = view.for_write_of(request.name)
     content_type, body = request_up(request, content_type, call.body, view, basis.owned_by_others)
+    media_type = media_type_of(content_type)
     body = with_requester(body, basis.requester)
     if basis.status:
-        body = basis.status.in_body(media_type_of(content_type), body)
+        body = basis.status.in_body(media_type, body)
     if call.preconditions:
-        body = with_preconditions(media_type_of(content_type), body, call.preconditions)
-    return content_type, body
+        body = with_preconditions(media_type, body, call.preconditions)
+    return content_type, as_read(media_type, body)  # once more: these have encoded it anew
 
 
 def _as_list(call: TenantCall) -> TenantCall:

@@ -22,7 +22,7 @@ class Exchange:
 
     def __init__(self, request: web.Request, body: bytes) -> None:
         self._request = request
-        self._body = body
+        self.body = body
         self._stream: web.StreamResponse | None = None
         self.finished: asyncio.Future[web.StreamResponse] = asyncio.Future()
         self.method = request.method
@@ -33,7 +33,7 @@ class Exchange:
     @property
     def json(self) -> Any:
         """Return what was sent."""
-        return json.loads(self._body)
+        return json.loads(self.body)
 
     def answer(
         self, body: Any = None, status: int = 200, headers: Mapping[str, str] | None = None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from msgspec import DecodeError, Raw, ValidationError
 from msgspec.json import encode
 
-from lnamespace.kube.media_types import JSON
+from lnamespace.kube.media_types import APPLY_PATCH, JSON
 from lnamespace.nesting import at_any_depth
 from lnamespace.translate.bodies.answers import AnswerTranslator, encoded
 from lnamespace.translate.bodies.confined import confined_up
@@ -39,6 +39,7 @@ from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.request_json import check_text, json_of_body
 from lnamespace.translate.protocol.status import bad_request, internal_error, not_found
 from lnamespace.translate.protocol.verbs import CONNECTIONS, DELETION_VERBS
+from lnamespace.translate.protocol.yaml_bodies import json_for_yaml
 
 _TOO_DEEP = "an answer of the platform's API server is nested too deeply"
 
@@ -77,7 +78,15 @@ def request_up(
         refuse_unreadable_times(request, above)
     except (RecursionError, ValidationError) as error:
         raise unreadable(error) from error
-    return content_type, above
+    return content_type, as_read(media_type, above)
+
+
+def as_read(media_type: str, body: bytes) -> bytes:
+    """Return a body in upstream spelling that the API server reads as the gateway has read it.
+
+    An apply is JSON as any body, but the API server reads it as YAML.
+    """
+    return json_for_yaml(body) if media_type == APPLY_PATCH else body
 
 
 def media_type_of(content_type: str) -> str:

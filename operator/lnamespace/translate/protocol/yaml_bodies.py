@@ -32,6 +32,10 @@ MAX_TAG_DIRECTIVES: Final = 10
 """How many lines may begin with ``%TAG``: none of a mapping does, whose texts are indented."""
 _TAG_DIRECTIVE: Final = re.compile("(?:\\A|[\r\n\x85\u2028\u2029])\ufeff?%TAG")
 _UTF_16: Final = (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)
+_LINE_BREAKS: Final = tuple(
+    (each.encode(), rb"\u%04x" % ord(each)) for each in ("\x85", "\u2028", "\u2029")
+)
+"""Characters of texts in JSON that end a line in YAML, with their escapes in both."""
 
 _MERGE: Final = "<<"
 
@@ -52,6 +56,17 @@ def to_json(body: bytes) -> bytes:
     except yaml.YAMLError as error:
         raise yaml_refused(_problem(error)) from error
     return msgspec.json.encode(document)
+
+
+def json_for_yaml(body: bytes) -> bytes:
+    """Return JSON in which readers of YAML find the same texts, with its line breaks escaped.
+
+    YAML has three more characters that end a line, and folds lines in quotes: a comment in an
+    expression, which ended with the text for readers of JSON, ended before.
+    """
+    for character, escape in _LINE_BREAKS:
+        body = body.replace(character, escape)
+    return body
 
 
 def _check_directives(body: bytes) -> None:
