@@ -7,7 +7,7 @@ The URL chooses the translator of a body, never the body itself, in which ``kind
 from collections.abc import Callable
 from dataclasses import replace
 
-from msgspec import DecodeError, Raw, ValidationError
+from msgspec import DecodeError, ValidationError
 from msgspec.json import encode
 
 from lnamespace.kube.media_types import APPLY_PATCH, JSON
@@ -34,7 +34,7 @@ from lnamespace.translate.objects.translators import (
     object_of,
     text_of,
 )
-from lnamespace.translate.protocol.repeated import has_repeated_keys
+from lnamespace.translate.protocol.repeated import has_repeated_keys, with_repeated
 from lnamespace.translate.protocol.request import ResourceRequest
 from lnamespace.translate.protocol.request_json import check_text, json_of_body
 from lnamespace.translate.protocol.status import bad_request, internal_error, not_found
@@ -96,18 +96,20 @@ def media_type_of(content_type: str) -> str:
 
 def json_up(request: ResourceRequest, body: bytes, view: TenantView) -> bytes:
     """Return a body in JSON in upstream spelling."""
-    members = _request_members(body)
+    written = _request_members(body)
     deletes = request.verb in DELETION_VERBS
     translator: ObjectTranslator = (
         DELETE_OPTIONS if deletes else translator_of(request.resource, request.subresource)
     )
     if not deletes:
-        _check(request, members, view)
+        _check(request, written, view)
+    members = {**written}
     if request.verb == "create" and not request.subresource:
         members = with_default_class(members, request.resource, view)
     context = translation_context(view, request.resource, request.namespace, whole=not deletes)
     if _reports_repeated_keys(request) and has_repeated_keys(body):
-        return encode(translator.up(Raw(body), replace(context, repeats=True)))
+        above = translator.members_up(members, replace(context, repeats=True))
+        return encode(with_repeated(body, written, above, translator.rules))
     above = translator.members_up(members, context)
     if request.verb == "update":
         leave_managed_fields(above, context)
