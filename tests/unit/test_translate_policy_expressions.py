@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lnamespace.translate.names.tenant_view import TenantView
+from lnamespace.translate.objects.confinement import confine_operations
 from lnamespace.translate.objects.confinement.policy_expressions import (
     PolicyExpressions,
     policy_expression_down,
@@ -15,6 +16,9 @@ from lnamespace.translate.protocol.resources import ResourceType
 from lnamespace.translate.protocol.status import Refused
 
 VIEW = TenantView("acme")
+POLICY = ResourceType(
+    "admissionregistration.k8s.io", "validatingadmissionpolicies", "P", namespaced=False
+)
 NAMESPACE = (
     "(request.namespace.startsWith('acme-') ? request.namespace.substring(5) : request.namespace)"
 )
@@ -74,11 +78,8 @@ def test_an_unterminated_string_is_parsed_in_linear_time(part: str) -> None:
 
 
 def confine(expression: str) -> None:
-    policies = ResourceType(
-        "admissionregistration.k8s.io", "validatingadmissionpolicies", "P", namespaced=False
-    )
     body = {"spec": {"validations": [{"expression": expression}]}}
-    PolicyExpressions().confine(ConfinedBody(body, policies, VIEW))
+    PolicyExpressions().confine(ConfinedBody(body, POLICY, VIEW))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,17 @@ def test_why_the_platform_decides_so_may_not_be_asked(call: str) -> None:
 @pytest.mark.parametrize("end", ["", "\n", "\n// c" * 10_000])
 def test_comments_after_an_authorizer_call_are_parsed_in_linear_time(end: str) -> None:
     # From each name in the line its end was searched for: the square of 3 MB is hours.
-    confine("serviceAccount//" * 200_000 + end)
+    confine("serviceAccount//" * 190_000 + end)
+
+
+def test_names_that_become_longer_than_a_body_are_refused_before_it_takes_time() -> None:
+    """3 MB of them became 38 MB, and nobody was answered for six seconds."""
+    with pytest.raises(Refused, match="too long"):
+        confine("request.name " * 200_000)
+    value = {"name": "a", "expression": "request.name " * 20}
+    operation = {"op": "add", "path": "/spec/matchConditions/-", "value": value}
+    with pytest.raises(Refused, match="too long"):
+        confine_operations(POLICY, "", [operation] * 10_000, VIEW)
 
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join))

@@ -15,7 +15,8 @@ a comment ends with its line."""
 
 _TOKEN = re.compile(
     r"""
-    [bB]?[rR](?:'{3}.*?'{3}|"{3}.*?"{3}|(?!'{3})'[^'\n\r]*'|(?!"{3})"[^"\n\r]*")
+    (?:\w*+(?:[^\w'"\\`/()[\]{}]|/(?!/)))++
+    |[bB]?[rR](?:'{3}.*?'{3}|"{3}.*?"{3}|(?!'{3})'[^'\n\r]*'|(?!"{3})"[^"\n\r]*")
     |[bB]?(?:
         '{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
         |(?!'{3})'(?:\\.|[^\\'\n\r])*'|(?!"{3})"(?:\\.|[^\\"\n\r])*"
@@ -25,11 +26,12 @@ _TOKEN = re.compile(
     |\w+
     |(?P<open>[(\[{])
     |(?P<close>[)\]}])
-    |[^'"\\`]
+    |(?P<invalid>.)
     """,
     re.DOTALL | re.VERBOSE | re.ASCII,
 )
-"""A token of CEL, or a character of one. A text without an end is none, so it is read once."""
+"""A token of CEL, or several where none of them is a text or a bracket. The quote of a text without
+an end is invalid, so that the rest is read once."""
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
@@ -62,14 +64,12 @@ def quoted_condition_down(text: str, confining: str) -> str:
 def _is_whole(text: str) -> bool:
     """Return whether the brackets of an expression match, as CEL reads it."""
     opened: list[str] = []
-    at = 0
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None:
-            return False
-        at = token.end()
-        if token["open"]:
-            opened.append(token["open"])
-        elif token["close"] and (not opened or opened.pop() != _CLOSES[token["close"]]):
-            return False
+    for token in _TOKEN.finditer(text):
+        match token.lastgroup:
+            case "open":
+                opened.append(token[0])
+            case "close" if opened and opened[-1] == _CLOSES[token[0]]:
+                opened.pop()
+            case "close" | "invalid":
+                return False
     return not opened

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from msgspec.json import encode
+
 from lnamespace.kube.json_pointer import keys_of, pointer_of
 from lnamespace.model.names import LCLUSTER_KEYS
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.kinds import confine, rules_of
 from lnamespace.translate.objects.confinement.rules import (
+    MAX_BODY,
     ORIGINAL,
     ConfinedBody,
     Form,
@@ -59,11 +62,15 @@ def confine_operations(
     """
     if subresource == "scale" or not rules_of(resource):
         return list(operations)
-    return [
-        confined
-        for operation in operations
-        for confined in _Operation(operation, resource, view).confined(subresource)
-    ]
+    confined: list[Object] = []
+    size = 0
+    for operation in operations:
+        more = _Operation(operation, resource, view).confined(subresource)
+        confined += more
+        size += len(encode(more))
+        if size > MAX_BODY:
+            raise bad_request("the operations are too long together")
+    return confined
 
 
 @dataclass(frozen=True)

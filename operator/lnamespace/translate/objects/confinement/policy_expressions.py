@@ -12,7 +12,7 @@ from typing import Any
 
 from lnamespace.translate.names.tenant_view import TenantView
 from lnamespace.translate.objects.confinement.cel import FieldReads
-from lnamespace.translate.objects.confinement.rules import ConfinedBody, Object
+from lnamespace.translate.objects.confinement.rules import MAX_BODY, ConfinedBody, Object
 
 _KEYS = ("expression", "messageExpression", "valueExpression")
 _OBJECTS = ("object", "oldObject", "params")
@@ -78,10 +78,14 @@ class PolicyExpressions:
 
     def confine(self, subject: ConfinedBody) -> None:
         """Translate the expressions for objects upstream; refuse some calls of ``authorizer``."""
+        size = 0
         for holder, key in _expressions(subject.body):
             if call := _refused_call(holder[key]):
                 raise subject.refuse("expression", f"authorizer.{call} is not available")
             holder[key] = policy_expression_up(holder[key], subject.view)
+            size += len(holder[key])
+            if size > MAX_BODY:
+                raise subject.refuse("expression", "all expressions together are too long")
 
     def restore(self, subject: ConfinedBody) -> None:
         """Write the expressions as the tenant did."""

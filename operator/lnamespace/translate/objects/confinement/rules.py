@@ -14,6 +14,11 @@ from lnamespace.translate.protocol.status import Cause, Refused, invalid
 ORIGINAL = LCLUSTER_KEYS + "original"
 """The annotation in which the gateway keeps what a tenant wrote; the path of the field follows."""
 
+MAX_BODY = 3 << 20
+"""Bytes of a body that the API server takes. One that becomes longer by being confined is refused
+while it does: names in 3 MB of expressions became 38 MB, and took the thread that all share for
+six seconds."""
+
 Path = tuple[str, ...]
 Object = dict[str, Any]
 
