@@ -269,6 +269,14 @@ def test_a_conversion_response_with_too_many_objects_is_refused() -> None:
         review.answer_up(json.dumps(many).encode(), ACME)
 
 
+def test_an_object_that_the_api_server_takes_for_a_list_is_not_converted_into() -> None:
+    """In what clients write an admission policy refuses the field, before it is converted."""
+    review = to_convert(stored(name="w", namespace="acme-prod"))
+    response = {"convertedObjects": [stored(name="w", namespace="prod") | {"items": None}]}
+    with pytest.raises(Refused, match="items"):
+        review.answer_up(json.dumps({"response": response}).encode(), ACME)
+
+
 def test_null_fields_in_a_webhook_response_are_ignored() -> None:
     read, _ = review(POD)
     assert answered(read, patch=None, patchType=None) == {"uid": "u", "allowed": True}

@@ -240,5 +240,8 @@ class _Converted:
         return below | {"apiVersion": self.api_version}
 
     def up(self, members: Encoded) -> Encoded:
+        if "items" in members:
+            # An admission policy refuses it in what clients write, before it is converted.
+            raise bad_request("items: the API server takes an object with this field for a list")
         above = translator_of(self.context.resource).members_up({**members}, self.context)
         return above | {"apiVersion": self.context.view.prefix + self.api_version}
