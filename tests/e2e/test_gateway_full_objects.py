@@ -1,5 +1,7 @@
 """What a tenant filled up to what etcd takes can be deleted, by the tenant and by the platform."""
 
+from functools import partial
+
 import pytest
 from lnamespace.translate.objects.definition_reserve import RESERVE
 
@@ -7,6 +9,7 @@ from tests.e2e.support.api import (
     JSON_PATCH,
     NAMESPACES,
     Api,
+    ApiError,
     Object,
     ns_path,
     rbac_path,
@@ -101,6 +104,46 @@ def test_an_lcluster_with_definitions_without_room_is_deleted(
     eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/narwhal") is None, 180, "it stays")
     left = [each["metadata"]["name"] for each in cluster.admin.items(DEFINITIONS)]
     assert not [each for each in left if "narwhal" in each]
+
+
+def waiting_definitions(api: Api, *plurals: str) -> None:
+    """Make kinds with an object each that has a finalizer."""
+    for plural in plurals:
+        api.create(DEFINITIONS, definition(plural))
+    for plural in plurals:
+        kind = plural.removesuffix("s").title()
+        metadata = {"name": "one", "finalizers": ["example.com/stays"]}
+        body = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata}
+        path = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+        eventually(partial(unless, "NotFound", api.create, path, body))
+
+
+def test_definitions_that_wait_for_their_objects_hold_up_none_of_others(
+    cluster: GatewayCluster, lclusters: LClusters, alice: Api
+) -> None:
+    """Ten kept all workers of the API server: the definition of another took two minutes."""
+    api = lclusters.make_administered("sealion")
+    plurals = ("amphoras", "baskets", "cradles", "drawers", "envelopes", "folders")
+    waiting_definitions(api, *plurals)
+    alice.create(DEFINITIONS, definition("others"))
+    refused = []
+    for plural in plurals[:3]:
+        try:
+            api.delete(f"{DEFINITIONS}/{plural}.{GROUP}")
+        except ApiError as error:
+            refused.append(error)
+    assert [(each.status, each.reason) for each in refused] == [(429, "TooManyRequests")]
+    assert f"amphoras.{GROUP} and baskets.{GROUP} are being deleted" in refused[0].message
+    cluster.admin.delete(f"{LCLUSTERS}/sealion")
+    eventually(lambda: "deletionTimestamp" in api.get(f"{NAMESPACES}/default")["metadata"])
+    alice.delete(f"{DEFINITIONS}/others.{GROUP}")
+    eventually(lambda: alice.find(f"{DEFINITIONS}/others.{GROUP}") is None, 20, "it waits")
+    own = [each for each in cluster.admin.items(DEFINITIONS) if "sealion" in str(each["metadata"])]
+    assert len([each for each in own if "deletionTimestamp" in each["metadata"]]) <= 2
+    for plural in plurals:
+        path = f"/apis/{GROUP}/v1/namespaces/default/{plural}/one"
+        api.patch(path, {"metadata": {"finalizers": None}})
+    eventually(lambda: cluster.admin.find(f"{LCLUSTERS}/sealion") is None, 180, "it stays")
 
 
 @pytest.mark.parametrize("kind", ["clusterroles", "namespaces"])

@@ -42,10 +42,11 @@ from lnamespace.controller.observation import Lifecycle
 from lnamespace.controller.outbox import BillingRecorder
 from lnamespace.controller.queue import WorkQueue
 from lnamespace.controller.status import RESERVED_NAME, Refusal
+from lnamespace.kube import prefixed
 from lnamespace.kube.apply import Applier
 from lnamespace.kube.metadata import PartialMetadata
 from lnamespace.kube.plan import Delete, NamespacePatch, Write
-from lnamespace.kube.prefixed import ClusterObject, PrefixedObjects
+from lnamespace.kube.prefixed import MOST_WAITING, ClusterObject, PrefixedObjects
 from lnamespace.kube.resources import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -563,6 +564,42 @@ def test_a_definition_that_waits_for_objects_elsewhere_says_how_to_find_them() -
     assert f"kubectl get {name} --all-namespaces" in told
     begun = ClusterObject(CUSTOM_RESOURCE_DEFINITION, PartialMetadata("1", name=name))
     assert describe_remaining(begun) == f"customresourcedefinitions {name}"
+
+
+@pytest.mark.parametrize("stay", [True, False], ids=["with finalizers", "without"])
+async def test_a_sweep_leaves_workers_of_the_api_server_for_others(
+    stay: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of five workers each waits a minute for the objects of one definition, if they stay."""
+    monkeypatch.setattr(prefixed, "_TICK", 0.0)
+    path, group = CUSTOM_RESOURCE_DEFINITION.path(), "acme-example.com"
+    there = {f"{path}/{name}.{group}": name for name in "abcdef"}
+    deleted: list[str] = []
+
+    class Server:
+        async def get(self, asked: str, **_: str) -> bytes:
+            if asked not in there:
+                raise errors.NotFound("no such path", status=404)
+            return b"{}"
+
+        async def list_metadata(self, asked: str, **_: str) -> bytes:
+            if asked != path:
+                raise errors.NotFound("no such path", status=404)
+            items = [
+                {"metadata": {"name": f"{name}.{group}", "uid": name, "resourceVersion": "1"}}
+                for name in there.values()
+            ]
+            return msgspec.json.encode({"metadata": {}, "items": items})
+
+        async def delete(self, asked: str, uid: str) -> bytes:
+            deleted.append(uid)
+            if not stay:
+                del there[asked]
+            return b"{}"
+
+    found = await PrefixedObjects(cast(Any, Server()), NAMES.lcluster_label).sweep("acme")
+    assert len(found) == 6
+    assert deleted == [*"abcdef"][: MOST_WAITING if stay else None]
 
 
 async def test_a_sweep_deletes_objects_of_kinds_that_are_served_in_beta_alone() -> None:

@@ -1,5 +1,6 @@
 """Forward a tenant's requests for objects, and translate the answers."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import creates_object
 from lnamespace.gateway.objects.definition_deletions import SUCCESS, delete_definition, deletions
 from lnamespace.gateway.objects.definition_status import kept_status
+from lnamespace.gateway.objects.deletion_turns import DeletionTurns
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
@@ -58,6 +60,7 @@ class Forwarder:
     schema_quota: SchemaQuota
     cluster_quota: ClusterQuota
     stored_versions: StoredVersions
+    deletion_turns: DeletionTurns
 
     async def forward(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
@@ -138,11 +141,18 @@ class Forwarder:
         basis = await self._basis(call)
         send = partial(self._send, call, namespaces, basis, totals)
         if _is_of_definitions(call, "delete"):
-            return await delete_definition(self.client, _definition_of(call), send)
+            return await self._delete_definition(call, send)
         response, answer = await send()
         if basis.conflicts_with_gateway_only(response.status, answer):
             return await self._send(by_force(call), namespaces, basis, totals)
         return response, answer
+
+    async def _delete_definition(
+        self, call: TenantCall, send: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        name = _definition_of(call)
+        delete = partial(delete_definition, self.client, name, send)
+        return await self.deletion_turns.send(call, name, delete)
 
     async def _delete_definitions(self, call: TenantCall, namespaces: TenantNamespaces) -> None:
         """Delete definitions each by its name.
@@ -154,7 +164,7 @@ class Forwarder:
         page = await self.upstream.read(target, call.identity, (("accept", METADATA_LIST),))
         for one in deletions(call, page):
             send = partial(self._send, one, namespaces, await self._basis(one), TenantTotals())
-            response, answer = await delete_definition(self.client, _definition_of(one), send)
+            response, answer = await self._delete_definition(one, send)
             if response.status >= 300 and response.status != 404:
                 await answer_json(one, response.status, response.headers, answer)
                 return

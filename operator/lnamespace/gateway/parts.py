@@ -44,6 +44,7 @@ from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import ContentQuota
+from lnamespace.gateway.objects.deletion_turns import DeletionTurns
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.objects.volumes import MarkedVolumes, no_volume_is_marked
@@ -238,6 +239,7 @@ class GatewayParts:
                 SchemaQuota(tenants.schema_sizes, lambda name: limits_of(name).definitions),
                 ClusterQuota(upstream, limits_of),
                 StoredVersions(self.client, upstream),
+                DeletionTurns(tenants.deleted_definitions),
             ),
             Reviewer(upstream),
             EscalationCheck(upstream),

@@ -68,6 +68,15 @@ OTHER_KINDS = (
 
 ALL_KINDS = (*FIRST_KINDS, *OTHER_KINDS)
 
+MOST_WAITING = 2
+"""Definitions of a tenant that wait at a time for their objects to be deleted.
+
+The API server has five workers for all of the cluster, each of which waits for a minute.
+"""
+
+_LOOKS, _TICK = 10, 0.2
+"""How often, and after how many seconds, the sweep looks whether definitions are gone."""
+
 _pages = msgspec.json.Decoder(PartialPage)
 
 
@@ -83,13 +92,18 @@ class ClusterObject:
         """Return the path of the object."""
         return self.resource.path(self.metadata.name)
 
+    @property
+    def is_definition(self) -> bool:
+        """Return whether it is a CustomResourceDefinition."""
+        return self.resource is CUSTOM_RESOURCE_DEFINITION
+
     def __str__(self) -> str:
         return f"{self.resource.plural} {self.metadata.name}"
 
     def begins_with(self, prefix: str) -> bool:
         """Return whether its name, or the group that it defines, begins with a prefix."""
         name = self.metadata.name
-        if self.resource is CUSTOM_RESOURCE_DEFINITION:
+        if self.is_definition:
             name = name.partition(".")[2]
         return name.startswith(prefix)
 
@@ -124,9 +138,36 @@ class PrefixedObjects:
                 )
                 if each.begins_with(f"{tenant}-")
             ]
-            await asyncio.gather(*map(self._delete, of_kinds))
+            definitions = [each for each in of_kinds if each.is_definition]
+            others = [each for each in of_kinds if not each.is_definition]
+            await asyncio.gather(*map(self._delete, others), self._delete_definitions(definitions))
             found += of_kinds
         return tuple(found)
+
+    async def _delete_definitions(self, found: Collection[ClusterObject]) -> None:
+        """Delete definitions until too many of them wait for their objects, which have finalizers.
+
+        The others are deleted by a later sweep.
+        """
+        waiting = [each for each in found if each.metadata.deletion_timestamp]
+        for definition in found:
+            if not definition.metadata.deletion_timestamp:
+                for _ in range(_LOOKS):
+                    if len(waiting) < MOST_WAITING:
+                        break
+                    await asyncio.sleep(_TICK)
+                    waiting = [each for each in waiting if await self._exists(each)]
+                if len(waiting) >= MOST_WAITING:
+                    return
+                await self._delete(definition)
+                waiting.append(definition)
+
+    async def _exists(self, found: ClusterObject) -> bool:
+        try:
+            await self.client.get(found.path)
+        except NotFound:
+            return False
+        return True
 
     async def _list_all(self, kinds: Iterable[Resource], selector: str) -> list[ClusterObject]:
         lists = await asyncio.gather(*(self._list(kind, selector) for kind in kinds))

@@ -16,6 +16,7 @@ from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
+from lnamespace.gateway.objects.deletion_turns import DeletionTurns
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
 from lnamespace.gateway.refusals import unavailable
@@ -98,6 +99,7 @@ async def forwarding(
             SchemaQuota(lambda _: {}, lambda _: 0),
             ClusterQuota(upstream, lambda _: ContentLimits()),
             StoredVersions(cast("Client", None), upstream),
+            DeletionTurns(lambda _: {}),
         )
 
         async def handle(exchange: Exchange) -> None:

@@ -6,6 +6,8 @@
   fields.
 - :mod:`~lnamespace.gateway.objects.definition_deletions`: deletions of definitions: of a
   collection, or as large as etcd takes.
+- :mod:`~lnamespace.gateway.objects.deletion_turns`: few definitions of an LCluster wait for their
+  objects to be deleted.
 - :mod:`~lnamespace.gateway.objects.definition_status`: the part of a definition's status that no
   tenant changes.
 - :mod:`~lnamespace.gateway.objects.stored_versions`: rewrites all objects before a version leaves

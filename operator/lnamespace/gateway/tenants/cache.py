@@ -124,6 +124,10 @@ class Tenants:
         """Return the size of the schemas of each definition of a tenant, by its name upstream."""
         return {name: kept.schemas for of, name, kept in self.definitions() if of == tenant}
 
+    def deleted_definitions(self, tenant: str) -> dict[str, bool]:
+        """Return of each definition of a tenant, by its name upstream, whether it is deleted."""
+        return {name: kept.deleted for of, name, kept in self.definitions() if of == tenant}
+
     async def run(self) -> None:
         """Run discovery and the reflectors."""
         async with asyncio.TaskGroup() as group:

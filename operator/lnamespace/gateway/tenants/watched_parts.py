@@ -62,6 +62,8 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
         Of its spec.
     state
         Whether its schemas embed objects, or are withheld.
+    deleted
+        Whether it is being deleted.
     """
 
     marked: str = ""
@@ -69,6 +71,7 @@ class KeptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     conversion: ConversionState = ConversionState()
     generation: int = 0
     state: SchemaState = SchemaState()
+    deleted: bool = False
 
     @classmethod
     def of(cls, item: WatchedObject) -> "KeptDefinition":
@@ -113,6 +116,7 @@ class PartReader:
             conversion_of(found),
             found.metadata.generation,
             SchemaState(embeds, withheld_since(found)),
+            bool(found.metadata.deletion_timestamp),
         )
         return replace(item, raw=encode(kept))
 
