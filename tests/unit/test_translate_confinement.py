@@ -65,6 +65,11 @@ CSR = cluster("certificates.k8s.io", "certificatesigningrequests", "CertificateS
 CSI_NODE = cluster(STORAGE, "csinodes", "CSINode")
 DEVICE_CLASS = cluster("resource.k8s.io", "deviceclasses", "DeviceClass")
 FLOW_SCHEMA = cluster(FLOW, "flowschemas", "FlowSchema")
+EMPTY: Object = {"devices": []}
+ODD_NODE = {"key": "a", "operator": "Gt", "values": ["x"]}
+ODD_NODES = {"nodeSelectorTerms": [{"matchExpressions": [ODD_NODE]}]}
+GPUS = [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]
+NO_DEVICE = [{"cel": {"expression": "false"}}]
 INGRESS_CLASS = cluster(NETWORKING, "ingressclasses", "IngressClass")
 NAMESPACE = cluster("", "namespaces", "Namespace")
 RESOURCE_SLICE = cluster("resource.k8s.io", "resourceslices", "ResourceSlice")
@@ -113,6 +118,14 @@ READ_BACK = [
         RESOURCE_SLICE,
         named("s", spec={"driver": "gpu.example.com", "nodeName": "n", "devices": [{"name": "d"}]}),
     ),
+    (RESOURCE_SLICE, named("s", spec={"driver": "d", "allNodes": True, "devices": []})),
+    (
+        RESOURCE_SLICE,
+        named("s", spec={"driver": "d", "nodeSelector": ODD_NODES, "sharedCounters": [{}]} | EMPTY),
+    ),
+    (RESOURCE_SLICE, named("s", spec={"driver": "d", "perDeviceNodeSelection": True} | EMPTY)),
+    (DEVICE_CLASS, named("d", spec={"selectors": GPUS})),
+    (DEVICE_CLASS, named("d", spec={})),
     (FLOW_SCHEMA, named("f", spec={"matchingPrecedence": 2, "rules": [{"subjects": []}]})),
     (FLOW_SCHEMA, named("f", spec={"matchingPrecedence": 2, "rules": []})),
     (
@@ -206,6 +219,8 @@ def test_confinement_is_idempotent(resource: ResourceType, written: Object) -> N
             "spec.limited",
             {"nominalConcurrencyShares": 0, "limitResponse": {"type": "Reject"}},
         ),
+        (DEVICE_CLASS, named("d", spec={}), "spec.selectors", NO_DEVICE),
+        (DEVICE_CLASS, named("d", spec={"selectors": GPUS}), "spec.selectors", NO_DEVICE),
         (INGRESS_CLASS, named("i", spec={"controller": "a/b"}), "spec.controller", "acme-a/b"),
         (RUNTIME_CLASS, named("r", handler="runc"), "handler", "acme-runc"),
         (STORAGE_CLASS, named("s", provisioner="a/b"), "provisioner", "acme-a/b"),
@@ -734,6 +749,28 @@ def test_a_resource_slice_upstream_has_no_devices_and_a_prefixed_driver() -> Non
     upstream = confine(RESOURCE_SLICE, "", named("s", spec=spec), VIEW)
     assert upstream["spec"]["driver"] == "acme-gpu.example.com"
     assert upstream["spec"]["devices"] == []
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        {"allNodes": True},
+        {"nodeSelector": ODD_NODES},
+        {"perDeviceNodeSelection": True},
+        {"sharedCounters": [{"name": "c"}], "allNodes": True},
+        {},
+    ],
+)
+def test_a_resource_slice_upstream_is_for_no_node(nodes: Object) -> None:
+    """One whose selector could not be parsed kept the scheduler from allocating any device."""
+    written = named("s", spec={"driver": "gpu.example.com", "pool": {"name": "p"}} | nodes)
+    upstream = confine(RESOURCE_SLICE, "", written, VIEW)["spec"]
+    nobody = {"key": "metadata.name", "operator": "In", "values": ["lcluster.acme"]}
+    assert upstream["nodeSelector"] == {"nodeSelectorTerms": [{"matchFields": [nobody]}]}
+    assert not {"allNodes", "perDeviceNodeSelection", "sharedCounters"} & upstream.keys()
+    one = named("s", spec=written["spec"] | {"nodeName": "n"})
+    one["spec"].pop("nodeSelector", None)
+    assert "nodeSelector" not in confine(RESOURCE_SLICE, "", one, VIEW)["spec"]
 
 
 def test_a_csi_node_upstream_has_prefixed_drivers() -> None:

@@ -15,6 +15,7 @@ from lnamespace.translate.objects.confinement.certificates import MappedSigner
 from lnamespace.translate.objects.confinement.classes import PRIORITY_CLASS_RULES
 from lnamespace.translate.objects.confinement.definition_lists import BoundedDefinitionLists
 from lnamespace.translate.objects.confinement.definitions import ConfinedDefinition
+from lnamespace.translate.objects.confinement.device_slices import RESOURCE_SLICE_RULES
 from lnamespace.translate.objects.confinement.expressions import SchemaExpressions
 from lnamespace.translate.objects.confinement.namespaces import (
     FORBIDDEN_ANNOTATIONS,
@@ -114,18 +115,17 @@ _BY_RESOURCE: Mapping[GroupResource, tuple[ConfinementRule, ...]] = {
         ForbiddenField(("scheduling",), "nodes belong to the platform", (None, {})),
     ),
     GroupResource("resource.k8s.io", "deviceclasses"): (
+        # One without selectors has all devices of the platform's drivers, and tenants offer none.
+        PinnedField(
+            ("spec", "selectors"), lambda _, __: [{"cel": {"expression": "false"}}], always=True
+        ),
         ForbiddenField(
             ("spec", "extendedResourceName"), "extended resources belong to the platform"
         ),
         # Drivers trust what a class says, for no user of a cluster can write one.
         ForbiddenField(("spec", "config"), "drivers belong to the platform", (None, [])),
     ),
-    # The driver too: a newer generation of a pool makes the scheduler forget the others.
-    GroupResource("resource.k8s.io", "resourceslices"): (
-        prefixed(("spec", "driver")),
-        prefixed(("spec", "nodeName")),
-        PinnedField(("spec", "devices"), lambda _, __: [], default=[]),
-    ),
+    GroupResource("resource.k8s.io", "resourceslices"): RESOURCE_SLICE_RULES,
     GroupResource("scheduling.k8s.io", "priorityclasses"): PRIORITY_CLASS_RULES,
     GroupResource(_STORAGE, "csinodes"): (prefixed(("spec", "drivers", "*", "name")),),
     GroupResource(_STORAGE, "storageclasses"): (

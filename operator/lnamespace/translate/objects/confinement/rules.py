@@ -224,11 +224,14 @@ class PinnedField(_FieldRule):
     value
         Returns the value upstream for the tenant's value.
     default
-        The API server's default for a missing field; None if it has none, and that is harmless.
+        The API server's default for a missing field; None if it has none.
+    always
+        Whether a missing field without a default is not harmless.
     """
 
     value: Callable[[Any, TenantView], Any]
     default: Any = None
+    always: bool = False
 
     @property
     def kept_as(self) -> str:
@@ -252,7 +255,7 @@ class PinnedField(_FieldRule):
     def _added(self, subject: ConfinedBody) -> bool:
         """Return whether a missing field has to be added."""
         missed = subject.form.complete and self.path not in subject.owned_by_others
-        return missed and self.default is not None
+        return missed and (self.always or self.default is not None)
 
     def restore(self, subject: ConfinedBody) -> None:
         """Write the original, and remove the annotation."""
