@@ -55,6 +55,7 @@ TENANTS = {
     "robot": f"system:serviceaccount:{HOME}:robot",
 }
 POLICIES = (
+    "policy-controllers",
     "policy-gateway",
     "policy-gateway-kinds",
     "policy-lclusters-classes",
@@ -96,6 +97,12 @@ LCLUSTERS = f"/apis/{GROUP}/v1beta1/lclusters"
 ROUTE = WebhookRoute(
     GatewayService(RELEASE_NAMESPACE, "lnamespace-gateway-webhooks", 443), TENANT, "", "5ec2e7"
 )
+NO_NODE = {"key": "metadata.name", "operator": "In", "values": [f"lcluster.{TENANT}"]}
+ALL_NODES = {
+    "driver": f"{TENANT}-gpu.example.com",
+    "pool": {"name": "p", "generation": 1, "resourceSliceCount": 2},
+    "allNodes": True,
+}
 
 
 def own(name: str, **fields: Any) -> Object:
@@ -274,7 +281,10 @@ def objects() -> dict[str, tuple[str, Object]]:
                 ],
             ),
         ),
-        "device class": ("/apis/resource.k8s.io/v1/deviceclasses", own("d", spec={})),
+        "device class": (
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            own("d", spec={"selectors": [{"cel": {"expression": "false"}}]}),
+        ),
         "resource slice": (
             "/apis/resource.k8s.io/v1/resourceslices",
             own(
@@ -282,7 +292,7 @@ def objects() -> dict[str, tuple[str, Object]]:
                 spec={
                     "driver": f"{TENANT}-gpu.example.com",
                     "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-                    "allNodes": True,
+                    "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [NO_NODE]}]},
                 },
             ),
         ),
@@ -323,7 +333,12 @@ _NEW_KINDS = {
 """Those that an older Kubernetes does not serve."""
 
 
-_NEW_FIELDS = {"spec/extendedResourceName": "extended resources of device classes"}
+_NEW_FIELDS = {
+    "a device class that takes a resource": since("1.36", "extended resources of device classes"),
+    "a kind that nobody can list, by a field that it is selected by": since(
+        "1.31", "fields by which a kind is selected"
+    ),
+}
 """Those that an older Kubernetes drops."""
 
 
@@ -638,6 +653,12 @@ REFUSED = {
     "a priority above the others": ("priority class", "value", 1001),
     "a priority for everybody": ("priority class", "globalDefault", True),
     "a priority that preempts": ("priority class", "preemptionPolicy", "PreemptLowerPriority"),
+    "a device class that selects devices": (
+        "device class",
+        "spec/selectors/0/cel/expression",
+        "device.driver == 'gpu.example.com'",
+    ),
+    "a device class with all devices": ("device class", "spec/selectors", []),
     "a device class that takes a resource": (
         "device class",
         "spec/extendedResourceName",
@@ -649,6 +670,12 @@ REFUSED = {
         [{"opaque": {"driver": "gpu.example.com", "parameters": {"privileged": True}}}],
     ),
     "a device on every node": ("resource slice", "spec/devices", [{"name": "d"}]),
+    "a slice for all nodes": ("resource slice", "spec", ALL_NODES),
+    "a slice whose nodes nobody can select": (
+        "resource slice",
+        "spec/nodeSelector/nodeSelectorTerms/0",
+        {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["x"]}]},
+    ),
     "a slice of the platform's driver": ("resource slice", "spec/driver", "gpu.example.com"),
     "a flow schema for everybody": (
         "flow schema",
@@ -744,10 +771,9 @@ REFUSED = {
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(each, marks=since("1.36", what)) if what else each
-        for each, (kind, path, _) in REFUSED.items()
+        pytest.param(each, marks=_NEW_FIELDS.get(each, ()))
+        for each, (kind, *_) in REFUSED.items()
         if kind in objects()
-        for what in [_NEW_FIELDS.get(path, "")]
     ],
 )
 def test_a_stolen_gateway_token_cannot_create_objects_that_affect_others(
@@ -1523,6 +1549,147 @@ def test_a_device_request_cannot_use_a_class_of_others(tenant: Api, admin: Api) 
     scheduler = admin.acting("system:kube-scheduler", "system:masters")
     (path, body), *_ = asked("platinum")
     scheduler.create(path, body, dryRun="All")
+
+
+APPS, BATCH = "/apis/apps/v1", "/apis/batch/v1"
+
+
+def of_one_container(**container: Any) -> Object:
+    """Return a template of pods with one container, which has further fields."""
+    spec = {"containers": [{"name": "c", "image": "i"} | container]}
+    return {"metadata": {"labels": {"app": "a"}}, "spec": spec}
+
+
+def stateful(replicas: int, **container: Any) -> Object:
+    template = of_one_container(**container)
+    selector = {"matchLabels": {"app": "a"}}
+    spec = {"replicas": replicas, "serviceName": "s", "selector": selector, "template": template}
+    return {"metadata": {"name": "s"}, "spec": spec}
+
+
+def test_a_statefulset_has_no_more_replicas_than_controllers_have_memory_for(
+    tenant: Api, admin: Api
+) -> None:
+    """kube-controller-manager makes all of them in its memory: of a million it ends."""
+    path = f"{APPS}/namespaces/{HOME}/statefulsets"
+    large = [{"name": "A", "value": "x" * 100_000}]
+    for replicas, container in ((2_147_483_647, {}), (100_000, {}), (1, {"env": large})):
+        body = stateful(replicas, **container)
+        assert "spec.replicas" in refusal(tenant.create, path, body, dryRun="All")
+    tenant.create(path, stateful(5_000), dryRun="All")
+    tenant.create(path, stateful(200))
+    try:
+        item, scaler = f"{path}/s", admin.acting("system:kube-controller-manager", "system:masters")
+        assert "spec.replicas" in refusal(tenant.patch, item, {"spec": {"replicas": 100_000}})
+        for who in (tenant, scaler):
+            more = {"spec": {"replicas": 251}}
+            assert "spec.replicas" in refusal(who.patch, f"{item}/scale", more)
+            who.patch(f"{item}/scale", {"spec": {"replicas": 250}}, dryRun="All")
+        tenant.patch(item, {"spec": {"replicas": 300}})
+        tenant.patch(f"{item}/scale", {"spec": {"replicas": 299}})
+    finally:
+        admin.delete(f"{path}/s")
+
+
+def test_a_revision_takes_no_field_from_a_statefulset(tenant: Api) -> None:
+    """kube-controller-manager applies it as a patch, and ended where a field was missing then."""
+    path = f"{APPS}/namespaces/{HOME}/controllerrevisions"
+
+    def revision(data: Object) -> Object:
+        return {"metadata": {"name": "r"}, "revision": 1, "data": data}
+
+    template = of_one_container()
+    for spec in (
+        {"template": template, "updateStrategy": {"rollingUpdate": {"$patch": "replace"}}},
+        {"template": template, "updateStrategy": None},
+        {"template": template, "Selector": None},
+        {"template": template, "update\u017ftrategy": {"rollingUpdate": {}}},
+        {"template": template, "$patch": "replace"},
+        {"replicas": None},
+        None,
+    ):
+        for name in ("spec", "Spec", "\u017fpec"):
+            assert refusal(tenant.create, path, revision({name: spec}), dryRun="All")
+    others: tuple[Object, ...] = (
+        {"spec": {"template": template | {"$patch": "replace"}}},
+        {"spec": {"networkConfig": {}, "leaderWorkerTemplate": {}}},
+        {"settings": {"replicas": 2}},
+    )
+    for data in others:
+        tenant.create(path, revision(data), dryRun="All")
+
+
+def test_a_cronjob_did_not_run_before_it_was_there(tenant: Api, admin: Api) -> None:
+    """kube-controller-manager counts each second since then, from the year 1 for minutes."""
+    path = f"{BATCH}/namespaces/{HOME}/cronjobs"
+    job = of_one_container()
+    job["spec"]["restartPolicy"] = "Never"
+    spec = {"schedule": "@every 1s", "suspend": True, "jobTemplate": {"spec": {"template": job}}}
+    made = tenant.create(path, {"metadata": {"name": "j"}, "spec": spec})
+    try:
+        for time in ("0001-01-02T00:00:00Z", "2020-01-01T00:00:00Z"):
+            status = {"status": {"lastScheduleTime": time}}
+            assert "lastScheduleTime" in refusal(tenant.patch, f"{path}/j/status", status)
+        for later in (made["metadata"]["creationTimestamp"], "2100-01-01T00:00:00Z", None):
+            tenant.patch(f"{path}/j/status", {"status": {"lastScheduleTime": later}})
+        tenant.patch(f"{path}/j/status", {"status": {"active": []}})
+    finally:
+        admin.delete(f"{path}/j")
+
+
+@DEVICES
+def test_no_claim_asks_for_more_devices_than_the_scheduler_counts(tenant: Api) -> None:
+    """Two counts of 2^63-1 are -2, and the scheduler of the whole cluster ended."""
+    space = "/apis/resource.k8s.io/v1/namespaces/" + HOME
+
+    def asked(count: int) -> Iterator[tuple[str, Object]]:
+        exact = {"deviceClassName": f"{TENANT}-gpu", "count": count}
+        for request in (
+            {"name": "a", "exactly": exact},
+            {"name": "a", "firstAvailable": [{"name": "b", **exact}]},
+        ):
+            requests = [request, request | {"name": "c"}]
+            spec = {"devices": {"requests": requests}}
+            yield f"{space}/resourceclaims", {"metadata": {"name": "x"}, "spec": spec}
+            template = {"metadata": {"name": "x"}, "spec": {"spec": spec}}
+            yield f"{space}/resourceclaimtemplates", template
+
+    for count in (33, 9_223_372_036_854_775_807):
+        for path, body in asked(count):
+            assert "at most 32 devices" in refusal(tenant.create, path, body, dryRun="All")
+    for path, body in asked(32):
+        tenant.create(path, body, dryRun="All")
+
+
+def test_no_pod_asks_for_more_of_a_resource_than_the_scheduler_counts(tenant: Api) -> None:
+    """From 1.36 on the scheduler makes device requests of them, with these counts."""
+    path = ns_path(HOME, "pods")
+    for name in (f"deviceclass.resource.kubernetes.io/{TENANT}-gpu", "example.com/gpu"):
+        for amount, allowed in (("9223372036854775807", False), ("2Ti", False), ("64Gi", True)):
+            limits = {"limits": {name: amount, "cpu": "1"}}
+            body = of_one_container(resources=limits) | {"metadata": {"name": "x"}}
+            if allowed:
+                tenant.create(path, body, dryRun="All")
+            else:
+                assert "1Ti" in refusal(tenant.create, path, body, dryRun="All")
+
+
+def test_no_slice_has_more_endpoints_on_more_ports_than_nodes_have_memory_for(tenant: Api) -> None:
+    """Each node has each endpoint on each port: of one slice of 1 MB twenty million."""
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{HOME}/endpointslices"
+
+    def slice_of(endpoints: int, ports: int) -> Object:
+        return {
+            "metadata": {"name": "s", "labels": {"kubernetes.io/service-name": "s"}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [f"10.1.{n // 256}.{n % 256}"]} for n in range(endpoints)],
+            "ports": [{"name": f"p{n}", "port": n + 1} for n in range(ports)],
+        }
+
+    for many in ((1_000, 20_000), (1_000, 101)):
+        assert "endpoints" in refusal(tenant.create, path, slice_of(*many), dryRun="All")
+    for few in ((1_000, 100), (100, 1_000), (0, 20_000)):
+        tenant.create(path, slice_of(*few), dryRun="All")
 
 
 def test_a_role_binding_may_refer_only_to_subjects_of_the_tenant(tenant: Api) -> None:

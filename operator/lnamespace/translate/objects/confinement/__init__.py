@@ -17,6 +17,7 @@ brought back to tenant spelling.
 - :mod:`~lnamespace.translate.objects.confinement.namespaces`: labels of Namespaces that have power.
 - :mod:`~lnamespace.translate.objects.confinement.volumes`: PersistentVolumes, claims and classes.
 - :mod:`~lnamespace.translate.objects.confinement.classes`: PriorityClasses.
+- :mod:`~lnamespace.translate.objects.confinement.device_slices`: ResourceSlices.
 - :mod:`~lnamespace.translate.objects.confinement.certificates`: requests for certificates.
 - :mod:`~lnamespace.translate.objects.confinement.definitions`: CustomResourceDefinitions.
 - :mod:`~lnamespace.translate.objects.confinement.definition_lists`: what multiplies in discovery.
