@@ -562,6 +562,39 @@ def test_a_definition_that_changes_all_the_time_stops_no_deletion_of_others(
 
 
 @pytest.mark.thorough
+def test_a_kind_can_be_listed_though_its_definition_changes_all_the_time(
+    cluster: GatewayCluster, root: Api
+) -> None:
+    """The API server reads its objects anew each time, and refuses lists meanwhile."""
+    root.create(DEFINITIONS, definition("hoards", "v1"))
+    path, ended = path_of("hoards", "v1"), Event()
+    eventually(lambda: root.find(path) is not None, what="the kind is not served")
+
+    def keep(number: int) -> None:
+        metadata = {"name": f"h{number}"}
+        body = {"apiVersion": f"{GROUP}/v1", "kind": "Hoard", "metadata": metadata}
+        root.create(path, body | {"data": "x" * 1_400_000})
+
+    def changing() -> None:
+        made = definition("hoards", "v1")
+        while not ended.wait(0.3):
+            made["spec"]["names"]["shortNames"] = [f"h{time.monotonic_ns()}"]
+            with suppress(ApiError):
+                root.patch(definition_path("hoards"), {"spec": made["spec"]})
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(keep, range(80)))
+        for _ in range(2):
+            pool.submit(changing)
+        try:
+            time.sleep(3)
+            goes(cluster, "dipper")
+        finally:
+            ended.set()
+    root.delete(definition_path("hoards"))
+
+
+@pytest.mark.thorough
 def test_an_object_in_no_namespace_stops_no_deletion_of_others(
     cluster: GatewayCluster, root: Api, tmp_path: Path
 ) -> None:

@@ -290,7 +290,8 @@ async def test_watches_of_synthetic_objects_count_towards_the_watch_limit() -> N
     assert is_synthetic(request)
     call = TenantCall(cast(Any, None), request, ACME, "ann")
     nothing = cast(Any, None)
-    forwarder = Forwarder(nothing, nothing, watcher, nothing, nothing, nothing, nothing, nothing)
+    others = [nothing] * 6
+    forwarder = Forwarder(nothing, nothing, watcher, *others)
     with pytest.raises(Refused) as refused:
         await forwarder.forward(call, TenantNamespaces(), TenantTotals())
     assert refused.value.status.code == 429

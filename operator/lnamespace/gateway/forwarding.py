@@ -13,6 +13,7 @@ from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import creates_object
 from lnamespace.gateway.objects.definition_deletions import SUCCESS, delete_definition, deletions
+from lnamespace.gateway.objects.definition_pace import DefinitionPace
 from lnamespace.gateway.objects.definition_status import kept_status
 from lnamespace.gateway.objects.deletion_turns import DeletionTurns
 from lnamespace.gateway.objects.requesters import kept_requester, with_requester
@@ -61,6 +62,7 @@ class Forwarder:
     cluster_quota: ClusterQuota
     stored_versions: StoredVersions
     deletion_turns: DeletionTurns
+    definition_pace: DefinitionPace
 
     async def forward(
         self, call: TenantCall, namespaces: TenantNamespaces, totals: TenantTotals
@@ -204,6 +206,7 @@ class Forwarder:
         granted = partial(send_until_granted, send, recently_granted)
         within = partial(send_within_total, self.upstream, call, totals, granted)
         async with (
+            self.definition_pace.paced(call),
             self.schema_quota.counted(call, content_type, body)
             if self.schema_quota.counts(call)
             else nullcontext(),

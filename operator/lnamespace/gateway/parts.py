@@ -44,6 +44,7 @@ from lnamespace.gateway.mine.rights import NamespaceRights
 from lnamespace.gateway.mine.watches import MineWatcher
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
 from lnamespace.gateway.objects.content import ContentQuota
+from lnamespace.gateway.objects.definition_pace import DefinitionPace
 from lnamespace.gateway.objects.deletion_turns import DeletionTurns
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
@@ -240,6 +241,7 @@ class GatewayParts:
                 ClusterQuota(upstream, limits_of),
                 StoredVersions(self.client, upstream),
                 DeletionTurns(tenants.deleted_definitions),
+                DefinitionPace(tenants.generation_of),
             ),
             Reviewer(upstream),
             EscalationCheck(upstream),

@@ -16,6 +16,7 @@ from lnamespace.gateway.forwarding import Forwarder
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.lists.sealing import TokenSealer
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
+from lnamespace.gateway.objects.definition_pace import DefinitionPace
 from lnamespace.gateway.objects.deletion_turns import DeletionTurns
 from lnamespace.gateway.objects.schema_quota import SchemaQuota
 from lnamespace.gateway.objects.stored_versions import StoredVersions
@@ -100,6 +101,7 @@ async def forwarding(
             ClusterQuota(upstream, lambda _: ContentLimits()),
             StoredVersions(cast("Client", None), upstream),
             DeletionTurns(lambda _: {}),
+            DefinitionPace(lambda _: 0),
         )
 
         async def handle(exchange: Exchange) -> None:

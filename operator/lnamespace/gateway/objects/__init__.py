@@ -8,6 +8,8 @@
   collection, or as large as etcd takes.
 - :mod:`~lnamespace.gateway.objects.deletion_turns`: few definitions of an LCluster wait for their
   objects to be deleted.
+- :mod:`~lnamespace.gateway.objects.definition_pace`: no definition changes so often that nobody can
+  list its kind.
 - :mod:`~lnamespace.gateway.objects.definition_status`: the part of a definition's status that no
   tenant changes.
 - :mod:`~lnamespace.gateway.objects.stored_versions`: rewrites all objects before a version leaves
