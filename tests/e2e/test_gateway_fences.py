@@ -1661,6 +1661,35 @@ def test_no_claim_asks_for_more_devices_than_the_scheduler_counts(tenant: Api) -
         tenant.create(path, body, dryRun="All")
 
 
+@DEVICES
+def test_each_owner_of_a_claim_for_an_extended_resource_says_whether_it_controls(
+    tenant: Api, admin: Api
+) -> None:
+    """The scheduler ended where an owner of such a claim had the name of a pod."""
+    path = f"/apis/resource.k8s.io/v1/namespaces/{HOME}/resourceclaims"
+    extended = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "5c3e"}
+    exact = {"deviceClassName": f"{TENANT}-gpu"}
+
+    def claimed(annotations: Object, owned: Object) -> Object:
+        metadata = {"name": "e", "annotations": annotations, "ownerReferences": [owned]}
+        spec = {"devices": {"requests": [{"name": "a", "exactly": exact}]}}
+        return {"metadata": metadata, "spec": spec}
+
+    message = refusal(tenant.create, path, claimed(extended, owner), dryRun="All")
+    assert "ownerReferences" in message
+    for controls in (True, False):
+        tenant.create(path, claimed(extended, owner | {"controller": controls}), dryRun="All")
+    home = admin.get(ns_path(HOME))["metadata"]["uid"]
+    space = {"apiVersion": "v1", "kind": "Namespace", "name": HOME, "uid": home}
+    tenant.create(path, claimed({}, space))
+    try:
+        later = {"metadata": {"annotations": extended}}
+        assert "ownerReferences" in refusal(tenant.patch, f"{path}/e", later)
+    finally:
+        admin.delete(f"{path}/e")
+
+
 def test_no_pod_asks_for_more_of_a_resource_than_the_scheduler_counts(tenant: Api) -> None:
     """From 1.36 on the scheduler makes device requests of them, with these counts."""
     path = ns_path(HOME, "pods")
