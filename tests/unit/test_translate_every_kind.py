@@ -139,7 +139,7 @@ def test_an_object_of_every_kind_round_trips_through_translation(key: str) -> No
 
 
 MEDIA_TYPES = (JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
-WRONG = (5, "q", [], [5], [[1]], {}, {"a": 5}, {"a": "b"}, None, True)
+WRONG: tuple[Any, ...] = (5, "q", [], [5], [[1]], {}, {"a": 5}, {"a": "b"}, None, True)
 
 
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

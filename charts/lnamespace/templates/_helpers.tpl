@@ -209,7 +209,7 @@ subjects: {{- include "lnamespace.subject" . | nindent 2 }}
 {{- define "lnamespace.guards" -}}
 {{- $guards := list }}
 {{- $root := . }}
-{{- range $file := list "policy-billingrecords" "policy-bindings" "policy-controller" "policy-crd" "policy-gateway" "policy-gateway-kinds" "policy-guard-rails" "policy-lclusters" "policy-lclusters-classes" "policy-lclusters-kinds" "policy-lclusters-objects" "policy-lclusters-pods" "policy-lnamespaces" "policy-namespaces" "policy-webhook" "sudo" "webhook" }}
+{{- range $file := list "policy-billingrecords" "policy-bindings" "policy-controller" "policy-controllers" "policy-crd" "policy-gateway" "policy-gateway-kinds" "policy-guard-rails" "policy-lclusters" "policy-lclusters-classes" "policy-lclusters-kinds" "policy-lclusters-objects" "policy-lclusters-pods" "policy-lnamespaces" "policy-namespaces" "policy-webhook" "sudo" "webhook" }}
 {{- range $text := regexSplit "(?m)^---$" (include (printf "%s/%s.yaml" $root.Template.BasePath $file) $root) -1 }}
 {{- $object := fromYaml $text }}
 {{- if hasPrefix "admissionregistration.k8s.io/" ($object.apiVersion | default "") }}
