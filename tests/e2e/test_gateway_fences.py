@@ -783,6 +783,14 @@ def test_a_stolen_gateway_token_cannot_create_objects_that_affect_others(
     assert "LCluster" in refusal(gateway.create, where, body, dryRun="All")
 
 
+@pytest.mark.parametrize("verb", ["proxy", "watch"])
+def test_no_kind_is_called_as_a_verb_in_paths(gateway: Api, verb: str) -> None:
+    """Nobody could list all its objects, for which Kubernetes' quota controller waits."""
+    where, body = changed("definition", "spec/names/plural", verb)
+    body["metadata"]["name"] = f"{verb}.{TENANT}-example.com"
+    assert "verb in paths" in refusal(gateway.create, where, body, dryRun="All")
+
+
 def test_an_object_of_a_tenant_has_few_owners(gateway: Api, tenant: Api) -> None:
     """Kubernetes' garbage collector asks for each, and did nothing for others meanwhile."""
     owner = {"apiVersion": "v1", "kind": "ConfigMap"}

@@ -391,6 +391,15 @@ def test_a_kind_has_no_name_by_which_kubectl_knows_one_of_the_platform(
         confine(CRD, "", kinds(**names), view)
 
 
+@pytest.mark.parametrize("verb", ["proxy", "watch"])
+def test_no_kind_is_called_as_a_verb_in_paths(verb: str) -> None:
+    """The API server takes the path of all its objects for one of these."""
+    for form in Form:
+        with pytest.raises(Refused, match=r"spec.names.plural: Forbidden: \w+ is a verb in paths"):
+            confine(CRD, "", kinds(plural=verb), VIEW, form)
+    assert confine(CRD, "", kinds(singular=verb), VIEW) == kinds(singular=verb)
+
+
 def test_a_definition_has_a_conversion_webhook_only_where_the_platform_allows_it() -> None:
     """While one fails, Kubernetes deletes no Namespace of the whole cluster."""
     view = TenantView("acme", allowances=Allowances(conversion_webhooks=False))

@@ -12,7 +12,7 @@ from lnamespace.translate.protocol.percent import decode_component, refuse_path_
 from lnamespace.translate.protocol.status import bad_request, no_such_path
 
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
-_VERBS_IN_PATHS = frozenset({"proxy", "watch"})
+VERBS_IN_PATHS = frozenset({"proxy", "watch"})
 """Segments that are verbs in deprecated paths, such as ``/api/v1/watch/pods``."""
 _PLAIN_SEGMENT = re.compile(r"(?!proxy$)[A-Za-z0-9_:-][A-Za-z0-9._:-]*")
 """A segment with nothing to decode or to refuse, as most are. A leading dot may mean another
@@ -59,7 +59,7 @@ def resource_path(segments: Sequence[str]) -> ResourcePath | None:
     decoded = _decoded_head(segments)
     group = decoded.pop(1) if prefix == "apis" else ""
     version, rest = decoded[1], decoded[2:]
-    if rest[0] in _VERBS_IN_PATHS:
+    if rest[0] in VERBS_IN_PATHS:
         raise no_such_path()
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:

@@ -15,6 +15,7 @@ from lnamespace.translate.objects.confinement.rules import (
     annotations,
     parents,
 )
+from lnamespace.translate.protocol.request_paths import VERBS_IN_PATHS
 
 APPROVAL = "api-approved.kubernetes.io"
 _CONVERSION = ("spec", "conversion", "webhook", "clientConfig")
@@ -52,6 +53,7 @@ class ConfinedDefinition:
             group = spec.get("group")
             if isinstance(group, str):
                 self._check_group(group.removeprefix(subject.view.prefix), subject)
+            self._check_plural(spec, subject)
             self._check_names(spec, subject)
         for webhook in parents(subject.body, _CONVERSION):
             if not subject.view.allowances.conversion_webhooks:
@@ -65,6 +67,13 @@ class ConfinedDefinition:
         if _PROTECTED.search(group) and not approval and subject.form.complete:
             why = "protected groups must have approval annotation " + APPROVAL
             raise subject.refuse(f"metadata.annotations[{APPROVAL}]", why)
+
+    def _check_plural(self, spec: Object, subject: ConfinedBody) -> None:
+        """Refuse a kind whose path the API server takes for another: nobody could list it."""
+        names = spec.get("names")
+        plural = names.get("plural") if isinstance(names, dict) else None
+        if isinstance(plural, str) and plural in VERBS_IN_PATHS:
+            raise subject.refuse("spec.names.plural", f"{plural} is a verb in paths")
 
     def _check_names(self, spec: Object, subject: ConfinedBody) -> None:
         group, names = spec.get("group"), spec.get("names")
