@@ -28,7 +28,12 @@ from lnamespace.translate.objects.references import (
 )
 from lnamespace.translate.objects.translators import FieldRule, KeyTranslator, Leaf, UpOnly, text_of
 from lnamespace.translate.protocol.request import ResourceRequest
-from lnamespace.translate.protocol.status import ApiStatus, Refused, bad_request
+from lnamespace.translate.protocol.status import (
+    ApiStatus,
+    Refused,
+    bad_request,
+    request_too_large,
+)
 
 MAX_OPERATIONS = 10_000
 """As in kube-apiserver (CVE-2019-1002100)."""
@@ -77,9 +82,7 @@ def _operations(body: bytes) -> list[dict[str, Raw]]:
 
 def _refuse_more(got: int, most: int, what: str) -> None:
     if got > most:
-        allowed = f"The allowed maximum {what} in a JSON patch is {most}, got {got}"
-        message = f"Request entity too large: {allowed}"
-        raise Refused(ApiStatus(413, "RequestEntityTooLarge", message))
+        raise request_too_large(f"The allowed maximum {what} in a JSON patch is {most}, got {got}")
 
 
 @dataclass(frozen=True)

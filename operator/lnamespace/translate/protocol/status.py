@@ -146,6 +146,11 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refuse
     return Refused(ApiStatus(422, "Invalid", f'{whole} "{name}" is invalid: {text}', known))
 
 
+def request_too_large(why: str) -> Refused:
+    """Return a refusal of a body that is too large."""
+    return Refused(ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {why}"))
+
+
 def too_many_requests(message: str, seconds: int = 1) -> Refused:
     """Return a refusal with ``Retry-After``."""
     return Refused(ApiStatus(429, "TooManyRequests", message, {"retryAfterSeconds": seconds}))
