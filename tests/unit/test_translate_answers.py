@@ -198,6 +198,43 @@ def test_a_list_that_cannot_be_merged_is_refused_without_its_stored_items() -> N
     assert shown == failure(text.format("..."))
 
 
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (
+            'involvedObject: Invalid value: {"Name":"acme-prod","a":[1]}: fixed',
+            'involvedObject: Invalid value: "...": fixed',
+        ),
+        (
+            '[uid: Invalid value: "q": fixed, data: Invalid value: {"x":["acme-high"]}: fixed]',
+            '[uid: Invalid value: "q": fixed, data: Invalid value: "...": fixed]',
+        ),
+        (
+            '[modes: Required value, spec: Forbidden: fixed\n@@ -1,2 +1 @@\n {\n-  "'
+            + LABEL
+            + '": "acme"\n }\n]',
+            "[modes: Required value, spec: Forbidden: fixed]",
+        ),
+        (
+            'spec: Forbidden: fixed\n@@ -1,2 +1 @@\n-  "Driver": "acme-d"\n',
+            "spec: Forbidden: fixed",
+        ),
+        (
+            'spec: Invalid value: {"Name":"other"}: fixed',
+            'spec: Invalid value: {"Name":"other"}: fixed',
+        ),
+        ("spec: Invalid value: {acme-: fixed", "spec: Invalid value: {acme-: fixed"),
+    ],
+)
+def test_objects_as_go_has_them_are_left_out_of_refusals(stored: str, shown: str) -> None:
+    """In their words no name is found: they showed the prefix, and the label of the platform."""
+    text = f'Event "e" is invalid: {stored}'
+    cause = {"message": stored, "field": "spec"}
+    answer = down("events", failure(text, causes=[cause]), "update")
+    assert answer["message"] == f'Event "e" is invalid: {shown}'
+    assert answer["details"]["causes"][0]["message"] == shown
+
+
 def test_the_remaining_count_of_a_list_over_several_tenants_is_removed() -> None:
     body = {"metadata": {"remainingItemCount": 900, "continue": "x"}, "items": []}
     assert down("namespaces", body, "list")["metadata"] == {"continue": "x"}

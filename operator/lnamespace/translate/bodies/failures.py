@@ -1,6 +1,7 @@
 """Answers of kind Status: failures, and the success of a deletion."""
 
 import dataclasses
+import json
 import re
 from dataclasses import dataclass
 
@@ -57,6 +58,13 @@ _WHOLE_OBJECT = re.compile(
 
 It has labels, annotations and conditions of the platform in it.
 """
+
+_REFERENCE = "roleRef"
+"""An object in whose printed form names are found."""
+_PRINTED = re.compile(rf"(?<!{_REFERENCE}: Invalid value: )(?<=Invalid value: )(?=[{{\[])")
+_CHANGES = re.compile(r"\n*@@ -\d.*?(?=\]?\Z)", re.DOTALL)
+"""The lines that a change of an immutable field would change, in the names that Go has for them."""
+_scan = json.JSONDecoder(parse_int=str).raw_decode
 
 
 _AGGREGATION = {f".metadata.annotations.{KEPT_AS}": f".{MEMBER}"}
@@ -131,6 +139,8 @@ class _Texts:
             text = values_down(text, self.translator, self.context, field)
             text = _names_of_object_and_url_down(text, self.context)
         text = text_down(view, text, self.group, self.context.namespace)
+        if field != _REFERENCE and (view.prefix in text or view.platform_domain in text):
+            text = _without_values(text)
         upstream, below = self.renamed
         members[key] = text.replace(f'"{upstream}"', f'"{below}"') if upstream else text
 
@@ -139,6 +149,23 @@ def _left_out(found: re.Match[str]) -> str:
     """Return what stands in place of an object: Kubernetes writes ``"..."`` for what it omits."""
     patch, opinion, merged = found.groups("")
     return f"{merged}..." if merged else f'{patch}{opinion}"..."'
+
+
+def _without_values(text: str) -> str:
+    """Return a text without the objects in it that Kubernetes prints as Go has them.
+
+    They are not in the words of the API, so that no name in them is found.
+    """
+    parts, at = list[str](), 0
+    text = _CHANGES.sub("", text)
+    while found := _PRINTED.search(text, at):
+        try:
+            _, end = _scan(text, found.end())
+        except (ValueError, RecursionError):
+            break
+        parts += text[at : found.end()], '"..."'
+        at = end
+    return "".join((*parts, text[at:]))
 
 
 def _names_of_object_and_url_down(text: str, context: TranslationContext) -> str:
