@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from lnamespace.gateway.fairness.costs import is_long, seconds_for_write
+from lnamespace.gateway.fairness.costs import is_long, seconds_for_answer, seconds_for_write
 from lnamespace.gateway.lists.listing import Lister
 from lnamespace.gateway.objects.applies import ApplyBasis, apply_basis, by_force
 from lnamespace.gateway.objects.cluster_quota import ClusterQuota
@@ -123,6 +123,7 @@ class Forwarder:
         )
         response = await send_until_granted(send, partial(namespaces.recently_granted, above))
         body = await response.read(call.usage.reserve)
+        call.usage.charge_extra(seconds_for_answer(len(body)))
         await answer_json(call, response.status, response.headers, body)
 
     async def _forward_object(

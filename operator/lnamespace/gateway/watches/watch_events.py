@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from lnamespace.gateway.fairness.costs import seconds_for_answer
+from lnamespace.gateway.fairness.costs import seconds_for_answer, seconds_for_events
 from lnamespace.gateway.fairness.request_usage import RequestUsage
 from lnamespace.http.upstream_connection import UpstreamResponse
 from lnamespace.translate.protocol.list_options import INITIAL_EVENTS_END
@@ -238,9 +238,10 @@ async def event_lines(
     slot = slot or OpeningSlot(asyncio.Semaphore())
     try:
         slot.opened()
+        usage.charge_extra(seconds_for_answer(0))
         while data := await response.take():
             slot.received(data)
-            usage.charge_extra(seconds_for_answer(len(data)))
+            usage.charge_extra(seconds_for_events(len(data)))
             usage.reserve(len(data))
             kept += len(data)
             *lines, rest = (rest + data).split(b"\n")
