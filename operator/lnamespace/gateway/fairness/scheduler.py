@@ -54,7 +54,7 @@ class SchedulerLimits:
     free: float = 0.1
     burst: float = 0.5
     most: float = 1.0
-    shared: float = 0.25
+    shared: float = 0.2
     recent: float = 10.0
     read: float = 16 * 1024 * 1024
 
